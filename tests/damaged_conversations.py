@@ -455,7 +455,7 @@ def _tables(entries: list[Entry], show_secrets: bool) -> None:
             print(bad, _plain(bad.data), repr(bad))
         else:
             print([_plain(value) for value in frames.row(entry)])
-            print([_plain(value) for row in errors.rows(entry) for value in row])
+            print([_plain(value) for row in errors.rows([entry]) for value in row])
 
 
 def _plain(value: Any) -> str:

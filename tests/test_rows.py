@@ -75,3 +75,17 @@ def test_classes_that_are_no_plain_rows_are_refused() -> None:
     for cls, names in ((int, ()), (Busy, ("real",)), (Busy, (1,)), (Busy, ["value"]), ("Busy", ())):
         with pytest.raises(TypeError):
             native.SlotMaker(cls, names)
+
+
+@pytest.mark.skipif(native is None, reason="no native extension, which makes the lists")
+def test_lists_have_the_values_of_each_slot() -> None:
+    assert native is not None
+    lists = native.SlotMaker(OffsetCommitted, tuple(NAMES)).lists
+    made = [OffsetCommitted(**{name: f"{name} {number}" for name in NAMES}) for number in range(5)]  # type: ignore[arg-type]
+    assert lists(made) == tuple([getattr(row, name) for row in made] for name in NAMES)
+    assert lists([]) == tuple([] for _ in NAMES)
+    empty = OffsetCommitted.__new__(OffsetCommitted)
+    assert lists([empty]) == tuple([None] for _ in NAMES)
+    for objects in ([made[0], object()], [None], 7):
+        with pytest.raises(TypeError):
+            lists(objects)

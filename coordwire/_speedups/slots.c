@@ -1,4 +1,5 @@
-/* Where a class made in Python has its slots; and `SlotMaker`, which makes its objects from all their values.
+/* Where a class made in Python has its slots; and `SlotMaker`, which makes its objects from all their values, and
+   lists of the values that objects have.
 
    Rule: a maker runs nothing of Python, so that it is only for classes whose `__init__` fills slots and does no more,
    as that of a dataclass. */
@@ -76,6 +77,37 @@ static PyObject *slot_maker_make(PyObject *self, PyObject *const *values, Py_ssi
     return object;
 }
 
+PyDoc_STRVAR(lists_doc, "lists(objects) -> tuple[list, ...]\n\n"
+                        "The values of each slot in a list, in the order of the objects; None where one is empty.");
+
+static PyObject *slot_maker_lists(PyObject *self, PyObject *objects)
+{
+    const SlotMaker *maker = (SlotMaker *)self;
+    PyObject *all = PySequence_Tuple(objects); /* which a collection can't change */
+    const Py_ssize_t count = all == NULL ? 0 : PyTuple_GET_SIZE(all);
+    for (Py_ssize_t at = 0; at < count; at++)
+        if (!PyObject_TypeCheck(PyTuple_GET_ITEM(all, at), maker->cls)) {
+            PyErr_Format(PyExc_TypeError, "expected objects of %.200s", maker->cls->tp_name);
+            Py_CLEAR(all);
+            return NULL;
+        }
+    PyObject *lists = all == NULL ? NULL : PyTuple_New(Py_SIZE(maker));
+    for (Py_ssize_t index = 0; lists != NULL && index < Py_SIZE(maker); index++) {
+        PyObject *list = PyList_New(count);
+        if (list == NULL) {
+            Py_CLEAR(lists);
+            break;
+        }
+        for (Py_ssize_t at = 0; at < count; at++) {
+            PyObject *value = slot_value(PyTuple_GET_ITEM(all, at), maker->offsets[index]);
+            PyList_SET_ITEM(list, at, Py_NewRef(value == NULL ? Py_None : value));
+        }
+        PyTuple_SET_ITEM(lists, index, list);
+    }
+    Py_XDECREF(all);
+    return lists;
+}
+
 PyDoc_STRVAR(slot_maker_doc, "SlotMaker(cls, names)\n\nMakes objects of a class from the values of these slots.");
 
 static PyObject *slot_maker_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -111,6 +143,7 @@ OWNS(SlotMaker, cls, cls)
 
 static PyMethodDef slot_maker_methods[] = {
     {"make", (PyCFunction)(void (*)(void))slot_maker_make, METH_FASTCALL, make_doc},
+    {"lists", slot_maker_lists, METH_O, lists_doc},
     {NULL, NULL, 0, NULL},
 };
 

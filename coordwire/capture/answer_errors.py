@@ -139,10 +139,11 @@ def own_places(entry: FrameEntry) -> list[ErrorPlace]:
 
 def asked_places(entry: FrameEntry, places: list[ErrorPlace]) -> list[ErrorPlace]:
     """`own_places` with the group that the request names, where the response does not."""
-    if all(place.group is not None for place in places):
-        return places
-    group = _asked_group(entry)
-    return [place if place.group is not None else place._replace(group=group) for place in places]
+    for place in places:
+        if place.group is None:
+            group = _asked_group(entry)
+            return [ErrorPlace(*place[:-1], group) if place.group is None else place for place in places]
+    return places
 
 
 def _has_codes(entry: FrameEntry) -> bool:

@@ -10,10 +10,10 @@ half for all; no message is decoded for it but where an answer has errors; what 
 
 from __future__ import annotations
 
-__all__ = ["PlainJsonLines", "PlainLines"]
+__all__ = ["PlainFrames", "PlainJsonLines", "PlainLines", "is_plain"]
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,12 @@ from coordwire.capture.flows import second_texts
 from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
-from coordwire.capture.redaction.entry_secrets import is_always_harmless, is_shown_whole
+from coordwire.capture.redaction.entry_secrets import (
+    NOTHING,
+    is_always_harmless,
+    is_shown_whole,
+    withheld,
+)
 from coordwire.codec.fields import VersionLayout
 from coordwire.codec.walk import layout_of
 from coordwire.messages import find_message
@@ -130,6 +135,46 @@ def _add(table: dict[int, V], key: int, row: V, most: int) -> None:
     if len(table) >= most:
         table.clear()
     table[key] = row
+
+
+LATEST = 1 << 62
+"""Nanoseconds, up to which times are any; about the year 2116."""
+
+
+def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
+    """Whether a frame's body's text and its time are known, and nothing of it is withheld."""
+    body, _ = entry.text or body_text(entry)
+    time_ns = entry.time_ns
+    if body is None or time_ns is None or not 0 <= time_ns < LATEST:
+        return False
+    return show_secrets or is_shown_whole(entry, body) or withheld(entry) == NOTHING
+
+
+class PlainFrames(PlainLines):
+    """Judges which frames are plain. There are no lines of them."""
+
+    def __init__(self, *, show_secrets: bool) -> None:
+        super().__init__(show_secrets=show_secrets)
+        self._show_secrets = show_secrets
+
+    def flags(self, entries: Sequence[FrameEntry]) -> list[bool]:
+        """`is_plain` of each frame."""
+        if self.native is None:  # there are no texts
+            return [False] * len(entries)
+        known = zip(self.native.plain(entries), entries, strict=True)
+        return [flag or is_plain(entry, show_secrets=self._show_secrets) for flag, entry in known]
+
+    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
+        return "", ""
+
+    def place_texts(self, entry: FrameEntry) -> None:
+        return None
+
+    def second_texts(self, seconds: int) -> None:
+        return None
+
+    def error_text(self, entry: FrameEntry) -> str:
+        return ""
 
 
 def _no_line(entry: Entry, digits: int) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from coordwire._speedups import native
 from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import line
+from coordwire.capture.plain_lines import PlainFrames, is_plain
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import NOTHING, is_harmless, withheld
 from coordwire.messages.fetch import (
@@ -31,10 +33,11 @@ from coordwire.messages.fetch import (
 )
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordwire.tables.columns import FRAMES, arrow_schema
-from coordwire.tables.readers import frame_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.tables.readers.rows import Builder
+from tests.capture.test_lazy import read
+from tests.capture.test_walks import damaged
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
 NAMES = [column.name for column in FRAMES]
@@ -67,7 +70,7 @@ def check(entry: FrameEntry) -> None:
         short, long = (
             (
                 list(rows.row(item)),
-                [list(row) for row in errors.rows(item)],
+                [list(row) for row in errors.rows([item])],
                 line(item, 9, show_secrets=secrets),
                 withheld(item),
             )
@@ -194,6 +197,22 @@ def by_columns(
 
 
 @pytest.mark.parametrize("secrets", [False, True])
+def test_frames_are_judged_together_as_alone(secrets: bool) -> None:
+    """Of frames that aren't decoded yet, and of damaged ones; the texts that are kept are the same, too."""
+    judge = PlainFrames(show_secrets=secrets)
+    for path in CAPTURES:
+        for data in (path.read_bytes(), damaged(path.read_bytes(), random.Random(path.name))):
+            together, alone = (
+                [entry for entry in read(data, lazy=lazy) if isinstance(entry, FrameEntry)]
+                for lazy in (True, False)
+            )
+            flags = [is_plain(entry, show_secrets=secrets) for entry in alone]
+            assert judge.flags(together) == flags
+            assert [entry.text or NO_TEXT for entry in together] == [entry.text for entry in alone]
+            assert any(flags) == (native is not None)
+
+
+@pytest.mark.parametrize("secrets", [False, True])
 def test_columns_hold_what_rows_hold(secrets: bool) -> None:
     for path in CAPTURES:
         with path.open("rb") as stream:
@@ -222,7 +241,6 @@ def test_columns_of_any_frames_hold_what_rows_hold(
     before = [(entry, entry.text, entry.time_ns) for entry in entries]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "MOST_ROWS", rows)
-        patch.setattr(frame_rows, "FEW", 0)
         for at in long:
             if at < len(entries):
                 assert entries[at].deviations is not None  # it is decoded

@@ -5,29 +5,56 @@ from __future__ import annotations
 import io
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
 
 from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.jsonlines import text
 from coordwire.capture.reader import Capture
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
-from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, event_table
-from coordwire.tables.readers.rows import Builder, builders_of
-from coordwire.timeline.events import GroupEvent
+from coordwire.tables.readers.group_rows import STORIES, EventRows
+from coordwire.tables.readers.rows import Builder, builders_of, microseconds
+from coordwire.timeline.events import EVENTS, GroupEvent
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
 
 
+def value(event: Any, column: str) -> Any:
+    """What a column has of an event, by the names of its attributes."""
+    if own := group_rows._OWN.get(type(event), {}).get(column):
+        return own(event)
+    if column in group_rows._TIMES:
+        return microseconds(getattr(event, group_rows._TIMES[column], None))
+    match column:
+        case "event":
+            return EVENTS[type(event)]
+        case "seen_in":
+            return "capture"
+        case "frame" | "log_offset":
+            return event.number if column == "frame" else None
+        case "input_file":
+            return text(event.source)
+        case "length_ms":
+            length = getattr(event, "length_ns", None)
+            return None if length is None else length / 1e6
+        case "moved":  # a coordinator's own `moved` is not a count
+            moved = getattr(event, "moved", None)
+            return len(moved) if isinstance(moved, tuple) else None
+    actual = getattr(event, group_rows._ATTRIBUTES.get(column, column), None)
+    return list(actual or ()) if column in group_rows._LISTS else actual
+
+
 def one_by_one(events: list[GroupEvent], name: str, most: int) -> list[pyarrow.RecordBatch]:
     builder = Builder(arrow_schema(TABLES[name]), most)
     columns = [column.name for column in TABLES[name]]
-    own = [event for event in events if event_table(event) == name]
-    actual = [builder.add(event_row(event, columns, "capture"), group_rows.SIZE) for event in own]
+    own = [event for event in events if group_rows._TABLES.get(type(event), "groups") == name]
+    actual = [builder.add([value(event, one) for one in columns], group_rows.SIZE) for event in own]
     return [item for item in (*actual, builder.take()) if item is not None]
 
 

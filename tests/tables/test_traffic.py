@@ -17,6 +17,7 @@ import pytest
 
 from coordwire import to_json
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.plain_lines import PlainFrames
 from coordwire.capture.reader import Capture
 from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponse, MetadataResponseTopic
@@ -38,8 +39,12 @@ def frames(path: Path) -> list[FrameEntry]:
 
 
 def traffic(entries: list[FrameEntry]) -> list[dict[str, Any]]:
-    builder = TrafficRows(show_secrets=True)
-    rows = [row for entry in entries for row in builder.feed(entry)] + builder.finish()
+    """The rows, which do not depend on whether frames are known to be plain, and on how many come at once."""
+    plain = PlainFrames(show_secrets=True).flags(entries)
+    builder, slow = TrafficRows(show_secrets=True), TrafficRows(show_secrets=True)
+    rows = builder.feed(entries, plain) + builder.finish()
+    slow_rows = [row for entry in entries for row in slow.feed([entry], [False])] + slow.finish()
+    assert rows == slow_rows
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
@@ -172,8 +177,8 @@ def test_minutes_and_many_rows_change_no_sum() -> None:
 def test_frames_that_are_not_counted_give_names() -> None:
     entries = frames(CAPTURES[0])
     builder = TrafficRows(show_secrets=True)
-    for entry in entries:
-        assert builder.feed(entry, counted=entry.api_name not in ("ApiVersions", "Metadata")) == []
+    counted = [entry.api_name not in ("ApiVersions", "Metadata") for entry in entries]
+    assert builder.feed(entries, PlainFrames(show_secrets=True).flags(entries), counted) == []
     rows = [dict(zip(NAMES, row, strict=True)) for row in builder.finish()]
     assert rows == [row for row in traffic(entries) if row["api"] not in ("ApiVersions", "Metadata")]
     assert rows

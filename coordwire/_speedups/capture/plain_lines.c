@@ -265,16 +265,31 @@ static enum Outcome find_shown_client(const PlainLines *lines, Frame *frame)
 
 /* --- a line --- */
 
+/* Whether a frame is plain, and its body's text. */
+static enum Outcome read_plain(const PlainLines *lines, Frame *frame)
+{
+    enum Outcome outcome = find_api(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = read_body(lines, frame);
+    return outcome == WRITTEN ? look(lines, frame) : outcome;
+}
+
+static void let_go(Frame *frame)
+{
+    Py_CLEAR(frame->request);
+    Py_CLEAR(frame->api);
+    Py_CLEAR(frame->body);
+    Py_CLEAR(frame->client);
+    Py_CLEAR(frame->errors);
+    Py_CLEAR(frame->subject);
+}
+
 static enum Outcome put(const PlainLines *lines, Frame *frame, JsonText *line)
 {
     enum Outcome (*find)(const PlainLines *, Frame *) = lines->tree_width         ? find_shown_client
                                                         : lines->subjects == NULL ? find_client
                                                                                   : find_subject;
-    enum Outcome outcome = find_api(lines, frame);
-    if (outcome == WRITTEN)
-        outcome = read_body(lines, frame);
-    if (outcome == WRITTEN)
-        outcome = look(lines, frame);
+    enum Outcome outcome = read_plain(lines, frame);
     if (outcome == WRITTEN)
         outcome = find_errors(lines, frame);
     if (outcome == WRITTEN)
@@ -294,12 +309,7 @@ static enum Outcome add_once(const PlainLines *lines, Frame *frame, JsonText *li
     const enum Outcome outcome = put(lines, frame, line);
     if (outcome != WRITTEN)
         line->size = start;
-    Py_CLEAR(frame->request);
-    Py_CLEAR(frame->api);
-    Py_CLEAR(frame->body);
-    Py_CLEAR(frame->client);
-    Py_CLEAR(frame->errors);
-    Py_CLEAR(frame->subject);
+    let_go(frame);
     return outcome;
 }
 
@@ -413,6 +423,44 @@ static PyObject *plain_lines_block(PyObject *self, PyObject *const *arguments, P
     return finish(&line, outcome);
 }
 
+/* --- which frames are plain --- */
+
+#define LATEST (1LL << 62) /* nanoseconds, up to which a plain frame's time is */
+
+static enum Outcome judge(const PlainLines *lines, PyObject *entry)
+{
+    Frame frame = {.entry = entry};
+    if (!number_of(lines, entry, TIME_NS, &frame.time_ns) || frame.time_ns < 0 || frame.time_ns >= LATEST)
+        return DECLINED;
+    const enum Outcome outcome = read_plain(lines, &frame);
+    let_go(&frame);
+    return outcome;
+}
+
+PyDoc_STRVAR(plain_doc, "plain(entries) -> list[bool | None]\n\n"
+                        "True for each frame that is known to be plain, whose body's text is then kept in it; None "
+                        "for every other entry.");
+
+static PyObject *plain_lines_plain(PyObject *self, PyObject *entries)
+{
+    const PlainLines *lines = (PlainLines *)self;
+    PyObject *list = PySequence_List(entries); /* its own, whatever Python does meanwhile */
+    for (Py_ssize_t index = 0; list != NULL && index < PyList_GET_SIZE(list); index++) {
+        PyObject *entry = PyList_GET_ITEM(list, index), *learned;
+        enum Outcome outcome = PyObject_TypeCheck(entry, lines->entry) ? judge(lines, entry) : DECLINED;
+        if (outcome == UNKNOWN) {
+            learned = PyObject_CallOneArg(lines->learn, entry);
+            outcome = learned == NULL ? FAILED : judge(lines, entry);
+            Py_XDECREF(learned);
+        }
+        if (outcome == FAILED)
+            Py_CLEAR(list);
+        else
+            PyList_SetItem(list, index, Py_NewRef(outcome == WRITTEN ? Py_True : Py_None));
+    }
+    return list;
+}
+
 /* --- its life --- */
 
 PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors, subject)\n\n"
@@ -467,6 +515,7 @@ static PyMemberDef plain_lines_members[] = {
 };
 
 static PyMethodDef plain_lines_methods[] = {
+    {"plain", plain_lines_plain, METH_O, plain_doc},
     {"line", (PyCFunction)(void (*)(void))plain_lines_line, METH_FASTCALL, line_doc},
     {"run", (PyCFunction)(void (*)(void))plain_lines_run, METH_FASTCALL, run_doc},
     {"block", (PyCFunction)(void (*)(void))plain_lines_block, METH_FASTCALL, block_doc},

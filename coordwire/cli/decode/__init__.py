@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from coordwire.capture.flows import CaptureCounts
     from coordwire.capture.plain_lines import PlainLines
     from coordwire.cli.decode.jobs import ShareTurns
+    from coordwire.tables.local.capture_tables import TablesFormat
+
+T = TypeVar("T")
 
 SEGMENT = "segment"
 MOST_JOBS = 1_000
@@ -88,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     if tables.writes_tables(options):
         with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return max(status, _read(tables.chains(options.files), options, output, search))
+            return max(status, _read(tables.chains(options.files), options, cast(Any, output), search))
     return max(status, _read(inputs, options, formats.choose_format(options, search.topics), search))
 
 
@@ -379,7 +382,7 @@ def _decode(
     """One input: 1 if something in its output was refused."""
     head = _head(name, stream)
     if _is_segment(head, options):
-        if hasattr(output, "observe"):
+        if options.out is not None:
             raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
         from coordwire.cli.segment.dump import decode
 
@@ -393,8 +396,9 @@ def _entries_to(
     turns: ShareTurns | None = None,
 ) -> _Outcome:  # fmt: skip
     """Write the selected entries. turns: of the output, where this is a share of the capture."""
+    if options.out is not None:
+        return _tables_to(name, capture, options, cast("TablesFormat", output), search)
     status = 0
-    observe = getattr(output, "observe", None)
     selection = search.selection
     selection.check(capture)
     filter_ = filters.Filter(options, search.names)
@@ -406,7 +410,7 @@ def _entries_to(
     plain: PlainLines | None = getattr(output, "plain", None)
     plain_line = None if plain is None else plain.line
     put = sys.stdout.write
-    batches = cast(Iterator[list[Entry]], _batches(name, capture, ends=observe is not None))
+    batches = cast(Iterator[list[Entry]], _guarded_items(name, capture.batches(ends=False)))
     entries: Iterator[Entry] = chain.from_iterable(batches)
     if plain is not None and plain.run is not None and is_open and misses is None and turns is None:
         entries = _without_runs(batches, plain.run, counts, TELLING if names_topics else frozenset())
@@ -414,10 +418,6 @@ def _entries_to(
         entries, learn, write = turns.entries(entries), turns.learn, turns.write
         plain_line = plain_line and turns.plain_line
     for entry in entries:
-        if observe is not None:
-            observe(entry)
-            if isinstance(entry, ConnectionSign):  # there are none otherwise
-                continue
         if names_topics and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
         if misses is not None and misses(entry):
@@ -435,9 +435,46 @@ def _entries_to(
                 lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
     if turns is None:
         output.finish()
+    return _closed(capture, filter_, search, status, lone_responses)
+
+
+def _tables_to(
+    name: str, capture: Capture, options: argparse.Namespace, output: TablesFormat, search: _Search
+) -> _Outcome:
+    """As `_entries_to` for tables, whose rows are made of many entries at once."""
+    from coordwire.tables.readers.captures import together
+
+    selection = search.selection
+    selection.check(capture)
+    filter_ = filters.Filter(options, search.names)
+    misses = selection.misses(filter_)
+
+    def is_selected(entry: Entry | ConnectionSign) -> bool:
+        if isinstance(entry, ConnectionSign):
+            return False
+        if search.uses_names and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
+            search.topics.learn(entry)
+        if misses is not None and misses(entry):
+            return not search.has_matched and search.saw(entry, is_shown=False)
+        return search.saw(entry, filter_(entry) and selection(entry, capture.counts.digits))
+
+    status = lone_responses = 0
+    for entries, frames in _guarded_items(name, together(capture.batches())):
+        if refused := output.add(entries, frames, None if search.is_open else is_selected):
+            status = 1
+            if capture.format in ("hex", "frames"):
+                lone_responses += sum(map(is_lone_response, refused))
+    output.finish()
+    return _closed(capture, filter_, search, status, lone_responses)
+
+
+def _closed(
+    capture: Capture, filter_: filters.Filter, search: _Search, status: int, lone_responses: int
+) -> _Outcome:
+    """The outcome of a capture that was read to its end."""
     search.digits = max(search.digits, capture.counts.digits)
-    passed_over = filter_.passed_over + selection.passed_over
-    selection.passed_over = 0
+    passed_over = filter_.passed_over + search.selection.passed_over
+    search.selection.passed_over = 0
     return _Outcome(status, list(capture_hints(capture)), passed_over, lone_responses)
 
 
@@ -526,11 +563,11 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
         raise Failure(str(error)) from None
 
 
-def _batches(name: str, capture: Capture, *, ends: bool) -> Iterator[list[Entry | ConnectionSign]]:
-    """The entries in lists, and where connections end, if ends. Errors of reading become `Failure`, so that
-    they differ from errors of writing."""
+def _guarded_items(name: str, items: Iterable[T]) -> Iterator[T]:
+    """What is read of a capture. Errors of reading become `Failure`, so that they differ from errors of
+    writing."""
     try:
-        yield from capture.batches(ends=ends)
+        yield from items
     except DecodeError as error:
         raise Failure(f"{shown(name)}: {error.reason}") from None
     except OSError as error:

@@ -22,11 +22,9 @@ NAMING = ("line", "tsv", "csv")
 
 
 class DecodeFormat(Protocol):
-    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
-    where connections end. One with `plain` lines (`coordwire.capture.plain_lines`) writes only entries that
-    have none. One whose output depends on the
-    entries before has a `state`, for pickle, and perhaps `keep`: entries that are written in one state may be
-    written again in another."""
+    """Writes the entries of captures. One with `plain` lines (`coordwire.capture.plain_lines`) writes only
+    entries that have none. One whose output depends on the entries before has a `state`, for pickle, and
+    perhaps `keep`: entries that are written in one state may be written again in another."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""

@@ -17,21 +17,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Any
 
 from coordwire._quantities import counted
+from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
+from coordwire.capture.plain_lines import PlainFrames
 from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES, Column, arrow_schema
 from coordwire.tables.local.owned_files import OwnedFiles
 from coordwire.tables.options import MEBI
-from coordwire.tables.readers.captures import HELD, TOGETHER, bad_of
+from coordwire.tables.readers.captures import bad_of
 from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows
 from coordwire.tables.readers.group_rows import STORIES, EventRows
 from coordwire.tables.readers.rows import RowBuffer, quarantine_row, record_batch
-from coordwire.tables.readers.traffic_rows import NAMING, TrafficRows
+from coordwire.tables.readers.traffic_rows import TrafficRows
 from coordwire.tables.storage.parquet_files import parquet_writer
 from coordwire.tables.storage.unit_attempt import Sink
 from coordwire.timeline.from_wire.timeline import Timeline, TimelineDialect
@@ -142,48 +145,47 @@ class TablesFormat:
         self._dialect = dialect
         self._timeline = Timeline(ends=True, dialect=dialect)
         self._capture = ""
-        self._waiting: list[FrameEntry] = []
-        self._waiting_bytes = 0
+        self._judge = PlainFrames(show_secrets=show_secrets)
 
-    def observe(self, entry: Entry | ConnectionSign) -> None:
-        """Take an entry of the capture for the timelines, before filters, or where a connection ends."""
-        capture = entry.file if isinstance(entry, UnreadableRange) else entry.capture
-        if (
-            capture is not self._capture and capture != self._capture
-        ):  # reading the one before may have failed
+    def add(
+        self,
+        entries: Sequence[Entry | ConnectionSign],
+        frames: Sequence[FrameEntry],
+        is_selected: Callable[[Entry | ConnectionSign], bool] | None,
+    ) -> list[Entry]:
+        """Add some of what is read of a capture (at least one entry), and the frames in it; timelines are
+        of all. Returns the unreadable ranges and the refused frames of those selected.
+
+        is_selected: asked for each in order; None for all.
+        """
+        first = entries[0]
+        capture = first.file if isinstance(first, UnreadableRange) else first.capture
+        if capture != self._capture:  # reading the one before may have failed
             self.finish()
             self._capture = capture
-        if isinstance(entry, FrameEntry) and entry.api_key in NAMING:
-            self._count(self._traffic.feed(entry, counted=False))
-        if events := self._timeline.feed(entry):
-            self._events.add(events)
-
-    def write(self, entry: Entry, digits: int) -> None:
-        """Write an entry that the filters selected."""
-        if isinstance(entry, UnreadableRange):
+        plain, counted = self._judge.flags(frames), None
+        self._events.add(self._timeline.feed_all(entries))
+        if is_selected is not None:
+            entries = list(filter(is_selected, entries))
+            selected = set(map(id, entries))
+            counted = [id(entry) in selected for entry in frames]
+        self._count(self._traffic.feed(frames, plain, counted))
+        if counted is not None:
+            frames, plain = list(compress(frames, counted)), list(compress(plain, counted))
+        for row in self._errors.rows(frames):
+            self._tables["errors"].add(row, EVENT)
+        for _ in self._frames.add(frames, self._tables["frames"], plain):
+            pass  # the table writes its batches
+        ranges = [entry for entry in entries if isinstance(entry, UnreadableRange)]
+        for entry in ranges:
             bad_range = bad_of(entry, entry.file, show_secrets=self._show_secrets)
             size = EVENT + len(bad_range.data or b"")
             self._tables["quarantine"].add(quarantine_row(bad_range, self._quarantine_columns), size)
-            return
-        if rows := self._traffic.feed(entry):
-            self._count(rows)
-        for row in self._errors.rows(entry):
-            self._tables["errors"].add(row, EVENT)
-        self._waiting.append(entry)
-        self._waiting_bytes += len(entry.body)
-        if len(self._waiting) >= TOGETHER or self._waiting_bytes >= HELD:
-            self._make_frames()
-
-    def _make_frames(self) -> None:
-        """Make rows of the waiting frames."""
-        for _ in self._frames.add(self._waiting, self._tables["frames"]):
-            pass  # the table writes its batches
-        self._waiting.clear()
-        self._waiting_bytes = 0
+        unread = [entry for entry, flag in zip(frames, plain, strict=True) if not flag and is_refused(entry)]
+        return [*ranges, *unread]
 
     def finish(self) -> None:
         """End the timeline of the current capture."""
-        self._make_frames()
         self._events.add(self._timeline.finish())
         self._timeline = Timeline(ends=True, dialect=self._dialect)
         self._count(self._traffic.finish())

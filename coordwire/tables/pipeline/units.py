@@ -23,8 +23,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
-from coordwire.capture.body_text import body_text
+from coordwire.capture.body_text import body_text, is_refused
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.plain_lines import PlainFrames
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.designs.dialects import find_alternative, find_dialect
@@ -281,7 +282,8 @@ class _Work:
         )
         stories = EventRows(builders, "capture")
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
-        apis: dict[tuple[int | None, bool], int] = {}
+        apis: Counter[tuple[int | None, bool]] = Counter()
+        judge = PlainFrames(show_secrets=self.options.show_secrets)
         traffic = TrafficRows(show_secrets=self.options.show_secrets)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
@@ -293,29 +295,27 @@ class _Work:
         def see(frames: Sequence[FrameEntry]) -> None:
             self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
             self.rows += len(frames)
-            for entry in frames:
-                body, flags = entry.text or body_text(entry)
-                is_readable = body is not None
-                api = entry.api_key, not is_readable and entry.error is not None
-                apis[api] = apis.get(api, 0) + 1
-                if not is_readable or flags & HAS_CODES:
-                    codes(entry, refused=api[1])
-
-        def codes(entry: FrameEntry, *, refused: bool) -> None:
-            if entry.direction == "response" and not refused:
-                for code in {*entity_values(entry.message, "error_code")} - {0}:
-                    self.error_codes[entry.api_name or "unknown", code] += 1
-            if "errors" in self.tables and in_time_range(entry, self.options):
-                batches = builders["errors"].add_all(error_rows.rows(entry), ERROR_SIZE)
+            apis.update([(entry.api_key, False) for entry in frames])
+            texts = zip(frames, [entry.text or body_text(entry) for entry in frames], strict=True)
+            coded = [entry for entry, (body, flags) in texts if body is None or flags & HAS_CODES]
+            for entry in coded:
+                if is_refused(entry):
+                    apis.update({(entry.api_key, False): -1, (entry.api_key, True): 1})
+                elif entry.direction == "response":
+                    for code in {*entity_values(entry.message, "error_code")} - {0}:
+                        self.error_codes[entry.api_name or "unknown", code] += 1
+            if "errors" in self.tables:
+                in_range = [entry for entry in coded if in_time_range(entry, self.options)]
+                batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
-        def tell(entry: Entry | ConnectionSign) -> None:
-            if has_timeline and (events := timeline.feed(entry)):
+        def tell(entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry]) -> None:
+            plain = judge.flags(frames)
+            if has_timeline and (events := timeline.feed_all(entries)):
                 tables.extend(stories.add(events))
-            if has_traffic and isinstance(entry, FrameEntry):
-                rows = traffic.feed(entry, counted=in_time_range(entry, self.options))
-                if rows:
-                    add_traffic(rows)
+            if has_traffic:
+                counted = [in_time_range(entry, self.options) for entry in frames]
+                add_traffic(traffic.feed(frames, plain, counted))
 
         def add_traffic(rows: list[tuple[Any, ...]]) -> None:
             batches = builders["traffic"].add_all(rows, TRAFFIC_SIZE)
@@ -330,13 +330,13 @@ class _Work:
                 self._quarantine(item)
             else:
                 yield "frames", item
-            while tables:
-                yield tables.pop()
+            yield from tables
+            tables.clear()
         if telling:
             yield from stories.add_all(timeline.finish())
             if has_traffic:
                 add_traffic(traffic.finish())
-        for (key, refused), count in apis.items():
+        for (key, refused), count in (+apis).items():
             name = None if key is None else api_name(key)
             self.apis[name or "unknown", refused] += count
             self.refused += count * refused

@@ -9,12 +9,12 @@ less than one by one in between. The files of a rotated capture are read as one 
 
 from __future__ import annotations
 
-__all__ = ["HELD", "TOGETHER", "bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
+__all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames", "together"]
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 TOGETHER, HELD = 256, 1 << 20
 """How many frames are made into rows at once, at most, or bytes of frames."""
 
+Together: TypeAlias = tuple[list[Entry | ConnectionSign], list[FrameEntry]]
+"""Some of what is in a capture, in order, and the frames of it."""
+
 Open = Callable[[str], BinaryIO]
 Failed = Callable[[str, OSError | DecodeError], None]
 
@@ -48,14 +51,33 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
     return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
 
 
-def entries(
-    part: Part, options: Options, failed: Failed, share: Share | None = None, *, ends: bool = False
-) -> Iterator[Entry | ConnectionSign]:
-    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and
-    what `Capture` raises for a file that is not a capture.
+def together(lists: Iterable[Sequence[Entry | ConnectionSign]]) -> Iterator[Together]:
+    """What is read of a capture, in lists that are worth a column: of `TOGETHER` entries or `HELD` bytes."""
+    waiting: list[Entry | ConnectionSign] = []
+    frames: list[FrameEntry] = []
+    size, failure = 0, None
+    try:
+        for entries in lists:
+            own = [entry for entry in entries if isinstance(entry, FrameEntry)]
+            waiting += entries
+            frames += own
+            size += sum([len(entry.body) for entry in own])
+            if len(waiting) >= TOGETHER or size >= HELD:
+                yield waiting, frames
+                waiting, frames, size = [], [], 0
+    except (OSError, DecodeError) as error:
+        failure = error
+    if waiting:
+        yield waiting, frames
+    if failure is not None:
+        raise failure
 
-    failed: called with each file of a rotated capture that can't be opened. ends: whether to give where
-    connections end, too.
+
+def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Together]:
+    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and what
+    `Capture` raises for a file that is not a capture.
+
+    failed: called with each file of a rotated capture that can't be opened.
     """
     with ExitStack() as stack:
         paths = (part.path, *part.further_paths)
@@ -64,7 +86,7 @@ def entries(
             stream, part.path, strict=options.strict, share=share, lazy=True,
             dialect=find_dialect(options.dialect), alternative=find_alternative(options.dialect),
         )  # fmt: skip
-        yield from capture.entries_and_ends() if ends else capture.entries()
+        yield from together(capture.batches())
 
 
 def read_frames(
@@ -74,7 +96,7 @@ def read_frames(
     see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
-    tell: Callable[[Entry | ConnectionSign], None] | None = None,
+    tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry]], None] | None = None,
     read_entries: Iterable[Entry] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
@@ -82,16 +104,14 @@ def read_frames(
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
-    every entry of the capture, and where connections end. read_entries: the entries, if they were read
-    already. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for what couldn't be
-    read or was refused.
+    what `together` gives of the capture. read_entries: the entries, if they were read already. Raises
+    `OSError` where a file can't be read; in failfast mode `DecodeError` for what couldn't be read or was
+    refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
     builder = Builder(schema, options.batch_size)
     missing: list[Bad] = []
-    waiting: list[FrameEntry] = []
-    waiting_bytes = 0
 
     def failed(path: str, error: OSError | DecodeError) -> None:
         if options.failfast:
@@ -100,53 +120,50 @@ def read_frames(
             return
         missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
-    def flush() -> Iterator[pyarrow.RecordBatch]:
-        """Make rows of the waiting frames."""
-        nonlocal waiting_bytes
-        frames = waiting[:]
-        waiting.clear()
-        waiting_bytes = 0
-        if see is not None:
-            see(frames)
-        if bounded:
-            frames = [entry for entry in frames if in_time_range(entry, options)]
-        if failfast:
-            _refuse_refused(frames, part)
-        yield from rows.add(frames, builder)
-
     share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
-    failfast = options.failfast
     bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
     has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         told_share = share if tell is None else None
-        for entry in read_entries or entries(part, options, failed, told_share, ends=tell is not None):
+        lists = (
+            entries(part, options, failed, told_share)
+            if read_entries is None
+            else together([entry] for entry in read_entries)
+        )
+        for batch, frames in lists:
             if tell is not None:
-                tell(entry)
-            if isinstance(entry, ConnectionSign):
-                continue
-            if isinstance(entry, UnreadableRange):
-                yield from flush()
-                yield _bad_range(entry, part, options)
-            elif not has_other_shares:
-                waiting.append(entry)
-                waiting_bytes += len(entry.body)
-                if len(waiting) >= TOGETHER or waiting_bytes >= HELD:
-                    yield from flush()
+                tell(batch, frames)
+            if options.failfast:
+                _refuse(batch, part, options, frames_too=not has_other_shares)
+            if not has_other_shares:
+                if see is not None:
+                    see(frames)
+                if bounded:
+                    frames = [entry for entry in frames if in_time_range(entry, options)]
+                yield from rows.add(frames, builder)
+            for entry in batch:
+                if isinstance(entry, UnreadableRange):
+                    yield bad_of(entry, part.path, show_secrets=options.show_secrets)
     except DecodeError as error:  # no capture at all
         if options.failfast:
             raise
         if part.share == 0:
             yield Bad(part.path, 0, part.size, error.reason, _head(part) if options.show_secrets else None)
-    yield from flush()
     yield from missing
     if (batch := builder.take()) is not None:
         yield batch
 
 
-def _refuse_refused(entries: Sequence[FrameEntry], part: Part) -> None:
-    """Raise `DecodeError` for the first refused frame, if there is one."""
+def _refuse(
+    entries: Sequence[Entry | ConnectionSign], part: Part, options: Options, *, frames_too: bool
+) -> None:
+    """Raise `DecodeError` for the first unreadable range or, with the frames, refused frame, if any."""
     for entry in entries:
+        if isinstance(entry, UnreadableRange):
+            bad_range = bad_of(entry, part.path, show_secrets=options.show_secrets)
+            raise Malformed(str(bad_range), bad_range.start)
+        if not (frames_too and isinstance(entry, FrameEntry) and in_time_range(entry, options)):
+            continue
         if is_refused(entry):
             reason = f"{part.path}: frame {entry.number}: {entry.error}"
             raise Malformed(reason, entry.error.position if entry.error else 0)
@@ -163,9 +180,8 @@ def read_errors(
     full: list[pyarrow.RecordBatch] = []
 
     def see(frames: Sequence[FrameEntry]) -> None:
-        for entry in frames:
-            if in_time_range(entry, options):
-                full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
+        in_range = [entry for entry in frames if in_time_range(entry, options)]
+        full.extend(builder.add_all(rows.rows(in_range), ERROR_SIZE))
 
     for item in read_frames(part, options, ["frame"], see, read_entries=read_entries):
         if isinstance(item, Bad):
@@ -187,13 +203,6 @@ def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
     data = entry.data if show_secrets and entry.data else None
     return Bad(path, entry.position, entry.position + entry.length, entry.reason, data,
                entry.flow or None, entry.time_ns)  # fmt: skip
-
-
-def _bad_range(entry: UnreadableRange, part: Part, options: Options) -> Bad:
-    bad_range = bad_of(entry, part.path, show_secrets=options.show_secrets)
-    if options.failfast:
-        raise Malformed(str(bad_range), bad_range.start)
-    return bad_range
 
 
 def in_time_range(entry: FrameEntry, options: Options) -> bool:

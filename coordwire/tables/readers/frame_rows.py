@@ -12,7 +12,7 @@ __all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from coordwire.capture.answer_errors import (
@@ -23,13 +23,14 @@ from coordwire.capture.answer_errors import (
     error_places,
     own_places,
 )
-from coordwire.capture.body_text import body_text
+from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
-from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_shown_whole, withheld
+from coordwire.capture.plain_lines import PlainFrames, is_plain
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.codec.transcriber import HAS_CODES
-from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, error_row_maker, row_maker
-from coordwire.tables.readers.rows import FEW, RowBuffer, microseconds
+from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, error_row_maker
+from coordwire.tables.readers.rows import RowBuffer, microseconds
 
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
@@ -39,9 +40,6 @@ ERROR_SIZE = 300
 
 ROW = 200
 """What a row of the frames table has on top of its body's text, about."""
-
-LATEST = 1 << 62
-"""Nanoseconds, up to which times are any; about the year 2116."""
 
 _NO_FORM: dict[str, Any] = {}
 
@@ -53,7 +51,7 @@ class FrameRows:
         self._getters = [_COLUMNS[name] for name in columns]
         self._formed = any(name in _FORMED for name in columns)
         self._show_secrets = show_secrets
-        self._plain_row = row_maker(columns)
+        self._judge = PlainFrames(show_secrets=show_secrets)
         self._plain_columns = column_maker(columns)
 
     def row(self, entry: FrameEntry) -> Sequence[Any]:
@@ -61,45 +59,36 @@ class FrameRows:
         if not self._formed:
             return [get(entry, _NO_FORM) for get in self._getters]
         if is_plain(entry, show_secrets=self._show_secrets):
-            return self._plain_row(entry)
+            return [column[0] for column in self._plain_columns([entry])]
         hidden = NOTHING if self._show_secrets else withheld(entry)
         form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
         form["answered"] = (None if hidden.body else error_code(entry)) or NO_CODE
         return [get(entry, form) for get in self._getters]
 
-    def add(self, entries: Sequence[FrameEntry], builder: RowBuffer) -> Iterator[Any]:
-        """Add the rows of these frames; the batches that have come together, as if each were added alone."""
+    def add(
+        self, entries: Sequence[FrameEntry], builder: RowBuffer, plain: Iterable[bool] | None = None
+    ) -> Iterator[Any]:
+        """Add the rows of these frames; the batches that have come together, as if each were added alone.
+
+        plain: `is_plain` of each, if that is known.
+        """
         if not self._formed:
-            yield from self._add(entries, builder, self._any_columns)
+            yield from builder.add_items(entries, list(map(row_size, entries)), self._any_columns)
             return
-        for plain, run in groupby(entries, partial(is_plain, show_secrets=self._show_secrets)):
-            if plain:
-                yield from self._add(list(run), builder, self._plain_columns)
-            else:
-                yield from self._add_rows(run, builder)
+        flags = iter(self._judge.flags(entries) if plain is None else plain)
+        for are_plain, group in groupby(entries, lambda entry: next(flags)):
+            run = list(group)
+            if are_plain:
+                sizes = [4 * len(entry.body) + ROW for entry in run]
+                yield from builder.add_items(run, sizes, self._plain_columns)
+                continue
+            for entry in run:
+                if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
+                    yield batch
 
     def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
         """The columns of frames that need no form."""
         return [[get(entry, _NO_FORM) for entry in entries] for get in self._getters]
-
-    def _add(
-        self,
-        entries: Sequence[FrameEntry],
-        builder: RowBuffer,
-        columns: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]],
-    ) -> Iterator[Any]:
-        count = len(entries)
-        if count > FEW:
-            size = 4 * sum([len(entry.body) for entry in entries]) + ROW * count
-            if builder.has_room(count, size):
-                builder.add_columns(columns(entries), count, size)
-                return
-        yield from self._add_rows(entries, builder)
-
-    def _add_rows(self, entries: Iterable[FrameEntry], builder: RowBuffer) -> Iterator[Any]:
-        for entry in entries:
-            if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
-                yield batch
 
 
 class ErrorRows:
@@ -109,21 +98,25 @@ class ErrorRows:
         self._columns = columns
         self._show_secrets = show_secrets
         self._places = KnownAnswers(own_places)
-        self._plain_row = error_row_maker(columns)
+        self._plain_rows = error_row_maker(columns, self._places_of)
 
-    def rows(self, entry: FrameEntry) -> Sequence[Sequence[Any]]:
+    def rows(self, entries: Iterable[FrameEntry]) -> list[Sequence[Any]]:
         """One for each error code that is not 0, in the order of the columns."""
-        if entry.direction == "request":
-            return ()
-        body, flags = entry.text or body_text(entry)
-        if body is None:
-            return self._rows(entry)
-        if not flags & HAS_CODES:
-            return ()
-        if not is_plain(entry, show_secrets=self._show_secrets):
-            return self._rows(entry)
-        row = self._plain_row
-        return [row(entry, place) for place in asked_places(entry, self._places.of(entry, body))]
+        coded = []
+        for entry in entries:
+            if entry.direction == "response":
+                body, flags = entry.text or body_text(entry)
+                if body is None or flags & HAS_CODES:
+                    coded.append(entry)
+        rows: list[Sequence[Any]] = []
+        for plain, group in groupby(coded, partial(is_plain, show_secrets=self._show_secrets)):
+            run = list(group)
+            rows += self._plain_rows(run) if plain else chain.from_iterable(map(self._rows, run))
+        return rows
+
+    def _places_of(self, entry: FrameEntry) -> list[ErrorPlace]:
+        """The places of the error codes of a plain response."""
+        return asked_places(entry, self._places.of(entry, (entry.text or NO_TEXT)[0] or ""))
 
     def _rows(self, entry: FrameEntry) -> Sequence[Sequence[Any]]:
         """The rows of any response."""
@@ -133,15 +126,6 @@ class ErrorRows:
             return ()
         rows = [_error_row(entry, place, hidden) for place in places]
         return [[row[name] for name in self._columns] for row in rows]
-
-
-def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
-    """Whether a frame's body's text is known, and nothing of it is withheld."""
-    body, _ = entry.text or body_text(entry)
-    time_ns = entry.time_ns
-    if body is None or time_ns is None or not 0 <= time_ns < LATEST:
-        return False
-    return show_secrets or is_shown_whole(entry, body)
 
 
 def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:

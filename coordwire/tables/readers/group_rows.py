@@ -7,7 +7,7 @@ under the columns' names. Rules: a timeline is of one capture (rotated files joi
 
 from __future__ import annotations
 
-__all__ = ["STORIES", "EventRows", "RowMaker", "event_row", "event_rows", "event_table", "log_events"]
+__all__ = ["STORIES", "EventRows", "RowMaker", "event_rows", "log_events"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -110,11 +110,10 @@ class EventRows:
         self._waiting[name] = []
         for cls, group in groupby(events, type):
             run = list(group)
-            size = SIZE * len(run)
-            if len(run) > FEW and builder.has_room(len(run), size):
+            if len(run) > FEW:
                 if cls not in self._many:
                     self._many[cls] = event_columns(cls, self._columns[name], self._seen_in)
-                builder.add_columns(self._many[cls](run), len(run), size)
+                yield from builder.add_items(run, [SIZE] * len(run), self._many[cls])
                 continue
             if cls not in self._rows:
                 self._rows[cls] = event_rows(cls, self._columns[name], self._seen_in)
@@ -134,18 +133,8 @@ class EventRows:
                 yield name, batch_left
 
 
-def event_table(event: GroupEvent) -> str:
-    """The table that an event belongs to."""
-    return _TABLES.get(type(event), "groups")
-
-
-def event_row(event: GroupEvent, columns: Iterable[str], seen_in: SeenIn) -> list[Any]:
-    """An event as a row of its table. columns: their names."""
-    return [_value(event, column, seen_in) for column in columns]
-
-
 def event_rows(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> RowMaker:
-    """`event_row` of the events of one class, as one function; its expressions are those below."""
+    """A function that makes the row of an event of one class; its expressions are those below."""
     values = "".join(f"{expression}, " for expression in _expressions(cls, columns, seen_in))
     function: RowMaker = eval(f"lambda e: ({values})", _scope(cls, seen_in))
     return function
@@ -190,7 +179,7 @@ class _Texts(dict[str, str]):
 
 
 def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
-    """A column's value by the event `e`, which has these attributes; as `_value` has it."""
+    """A column's value by the event `e`, which has these attributes."""
     if column in _NUMBERS:
         return "e.number" if _NUMBERS[column] == seen_in else "None"
     of = _TIMES.get(column) or _ATTRIBUTES.get(column, column)
@@ -210,30 +199,6 @@ def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
         case "moved":
             return "len(e.moved) if isinstance(e.moved, tuple) else None"
     return f"list(e.{of} or ())" if column in _LISTS else f"e.{of}"
-
-
-def _value(event: Any, column: str, seen_in: SeenIn) -> Any:
-    if own := _OWN.get(type(event), {}).get(column):
-        return own(event)
-    if column in _TIMES:
-        return microseconds(getattr(event, _TIMES[column], None))
-    match column:
-        case "event":
-            return EVENTS[type(event)]
-        case "seen_in":
-            return seen_in
-        case "frame" | "log_offset":
-            return event.number if _NUMBERS[column] == seen_in else None
-        case "input_file":
-            return text(event.source)
-        case "length_ms":
-            length = getattr(event, "length_ns", None)
-            return None if length is None else length / 1e6
-        case "moved":  # a coordinator's own `moved` is not a count
-            moved = getattr(event, "moved", None)
-            return len(moved) if isinstance(moved, tuple) else None
-    value = getattr(event, _ATTRIBUTES.get(column, column), None)
-    return list(value or ()) if column in _LISTS else value
 
 
 def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEvent]:

@@ -1,20 +1,20 @@
 """Rows of plain frames and of the error codes in them: whole Kafka frames whose body's text is known and of
 which nothing is withheld.
 
-Strategy: each wanted column has an expression by the entry `e`, and perhaps a cheaper one for many entries
-`es`; the functions that make a row and columns are built from these once. Rule: columns hold what the rows
-of the same frames hold.
+Strategy: each wanted column has an expression by lists of what is in the frames' slots; the function that
+makes columns is built from these once. Rule: columns hold what the JSON lines of the same frames hold.
 """
 
 from __future__ import annotations
 
-__all__ = ["NO_CODE", "THROTTLE", "column_maker", "error_row_maker", "row_maker"]
+__all__ = ["NO_CODE", "THROTTLE", "KnownEnds", "column_maker", "error_row_maker"]
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from coordwire._speedups import native
 from coordwire.capture.answer_errors import ErrorPlace, KnownAnswers, carries_codes, error_code
-from coordwire.capture.body_text import NO_TEXT, known_client
+from coordwire.capture.body_text import NO_TEXT
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.jsonlines import text
@@ -34,34 +34,40 @@ MOST_ENDS = 10_000
 NO_ENDS: ConnectionSides = (None, None, None)
 
 
-def row_maker(columns: Sequence[str]) -> Callable[[FrameEntry], Sequence[Any]]:
-    """A function that makes the row of a plain frame."""
-    values = "".join(f"{_VALUES[name]}, " for name in columns)
-    function: Callable[[FrameEntry], Sequence[Any]] = eval(f"lambda e: ({values})", _scope())
-    return function
-
-
 def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]]:
     """A function that makes the columns of plain frames."""
-    values = "".join(f"{_MANY.get(name) or f'[{_VALUES[name]} for e in es]'}, " for name in columns)
+    values = "".join(f"{_VALUES.get(name) or f'[{_SAME[name]}] * len(es)'}, " for name in columns)
     scope = _scope()
     exec(_COLUMNS.format(values=values), scope)
     function: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]] = scope["plain_columns"]
     return function
 
 
-def error_row_maker(columns: Sequence[str]) -> Callable[[FrameEntry, ErrorPlace], Sequence[Any]]:
-    """A function that makes the row of an error code of a plain response."""
-    values = "".join(f"{_PLACES.get(name) or _VALUES[name]}, " for name in columns)
-    function: Callable[[FrameEntry, ErrorPlace], Sequence[Any]] = eval(f"lambda e, p: ({values})", _scope())
-    return function
+def error_row_maker(
+    columns: Sequence[str], places_of: Callable[[FrameEntry], Sequence[ErrorPlace]]
+) -> Callable[[Sequence[FrameEntry]], list[Sequence[Any]]]:
+    """A function that makes the rows of the error codes of plain responses."""
+    own = [name for name in columns if name not in _PLACES]
+    own_columns = column_maker(own)
+    values = "".join(f"{_PLACES.get(name, name)}, " for name in columns)
+    row: Callable[..., Sequence[Any]] = eval(f"lambda p, {', '.join(own)}: ({values})", {})
+
+    def rows(entries: Sequence[FrameEntry]) -> list[Sequence[Any]]:
+        frames = zip(*own_columns(entries), strict=True) if own else [()] * len(entries)
+        return [
+            row(place, *frame)
+            for entry, frame in zip(entries, frames, strict=True)
+            for place in places_of(entry)
+        ]
+
+    return rows
 
 
 def _scope() -> dict[str, Any]:
     """The names that the expressions use."""
-    ends, answers = _Ends(), KnownAnswers(_Answers().of)
+    ends, answers = KnownEnds(), KnownAnswers(_Answers().of)
     return {
-        "names": _Names(), "apis": _Apis(), "known_client": known_client,
+        "lists": _slot_lists, "names": _Names(), "apis": _Apis(),
         "known_ends": ends.known, "ends_of": ends,
         "no_answer": NO_ANSWER, "known_answers": answers.known, "answer_of": answers.of,
     }  # fmt: skip
@@ -83,7 +89,7 @@ class _Apis(dict[int, str | None]):
         return value
 
 
-class _Ends:
+class KnownEnds:
     """The two sides of connections in words, each put together once. known: by the connections' own ids,
     which are theirs for as long as they are kept here."""
 
@@ -155,51 +161,6 @@ def _throttle(text: str) -> int | None:
     return int(text[at : at + _DIGITS].partition(",")[0].partition("}")[0])
 
 
-_ENDS = "known_ends.get(id(e.connection)) or ends_of(e.connection)"
-"""The connection and its two sides."""
-
-_ANSWER = """\
-no_answer if e.direction == "request" else
-known_answers.get((e.api_key, e.body_version, e.text[0])) or answer_of(e, e.text[0])"""
-"""What a response's text says."""
-
-_LATENCY = """\
-None if e.direction == "request" or e.request.time_ns is None else (e.time_ns - e.request.time_ns) / 1e6"""
-"""Less than 2^53 nanoseconds are exact to six decimals of a millisecond, and aren't rounded."""
-
-_VALUES = {
-    "input_file": "names[e.capture]",
-    "frame": "e.number",
-    "flow": "e.flow",
-    "client_address": f"({_ENDS})[1]",
-    "broker_address": f"({_ENDS})[2]",
-    "time": "e.time_ns // 1000",
-    "time_ns": "e.time_ns",
-    "direction": "e.direction",
-    "api_key": "e.api_key",
-    "api": "apis[e.api_key]",
-    "api_version": "e.api_version",
-    "body_version": "e.body_version",
-    "correlation_id": "e.correlation_id",
-    "client_id": "e.client_id",
-    "size": "len(e.body)",
-    "latency_ms": _LATENCY,
-    "throttle_time_ms": f"({_ANSWER})[0]",
-    "dialect": "'kafka'",
-    "token": "False",
-    "error_code": f"({_ANSWER})[1]",
-    "error_name": f"({_ANSWER})[2]",
-    "error_reason": "None",
-    "error_position": "None",
-    "error_path": "None",
-    "body": "e.text[0]",
-    "header_tags": "None",
-    "raw": "e.body if e.text[1] & 2 else None",
-    "redacted": "None",
-    "deviations": "None",
-}
-"""The columns, as expressions by an entry whose text is known."""
-
 _PLACES = {
     "error_path": "p.path",
     "error_code": "p.code",
@@ -211,25 +172,57 @@ _PLACES = {
 }
 """The columns of an error code, as expressions by its place `p`."""
 
-_MANY = {
+_SLOTS = (
+    "capture", "number", "flow", "time_ns", "body", "api_key", "api_version", "body_version",
+    "correlation_id", "client_id", "request", "connection", "text",
+)  # fmt: skip
+
+_VALUES = {
+    "input_file": "[names[capture] for capture in captures]",
+    "frame": "numbers",
+    "flow": "flows",
     "client_address": "[one[1] for one in ends]",
     "broker_address": "[one[2] for one in ends]",
-    "client_id": "list(map(known_client, es))",
-    "dialect": "['kafka'] * len(es)",
+    "time": "[time // 1000 for time in times]",
+    "time_ns": "times",
+    "direction": "['request' if asked is None else 'response' for asked in requests]",
+    "api_key": "keys",
+    "api": "[apis[key] for key in keys]",
+    "api_version": "versions",
+    "body_version": "body_versions",
+    "correlation_id": "ids",
+    "client_id": "clients",
+    "size": "list(map(len, bodies))",
+    "latency_ms": "[None if asked is None or asked.time_ns is None else (time - asked.time_ns) / 1e6"
+    " for time, asked in zip(times, requests)]",
     "throttle_time_ms": "[one[0] for one in answers]",
     "error_code": "[one[1] for one in answers]",
     "error_name": "[one[2] for one in answers]",
-    **{
-        name: f"[{_VALUES[name]}] * len(es)"
-        for name in ("token", "error_reason", "error_position", "error_path", "header_tags", "redacted",
-                     "deviations")
-    },
-}  # fmt: skip
-"""The columns that many entries have more cheaply."""
+    "body": "[body for body, _ in texts]",
+    "raw": "[body if flags & 2 else None for body, (_, flags) in zip(bodies, texts)]",
+}
+"""The columns that differ, as expressions by the lists of the entries' values."""
 
-_COLUMNS = f"""\
+_SAME = {
+    "dialect": "'kafka'",
+    "token": "False",
+    **dict.fromkeys(
+        ("error_reason", "error_position", "error_path", "header_tags", "redacted", "deviations"), "None"
+    ),
+}
+"""The columns of which all plain frames have one value."""
+
+_COLUMNS = """\
 def plain_columns(es):
-    ends = [{_ENDS} for e in es]
-    answers = [{_ANSWER} for e in es]
-    return ({{values}})
+    (captures, numbers, flows, times, bodies, keys, versions, body_versions, ids, clients, requests,
+     connections, texts) = lists(es)
+    ends = [known_ends.get(id(connection)) or ends_of(connection) for connection in connections]
+    answers = [
+        no_answer if asked is None else known_answers.get((key, version, text[0])) or answer_of(e, text[0])
+        for e, asked, key, version, text in zip(es, requests, keys, body_versions, texts)
+    ]
+    return ({values})
 """
+
+_slot_lists = None if native is None else native.SlotMaker(FrameEntry, _SLOTS).lists
+"""Without the native half no frame is plain."""

@@ -19,11 +19,12 @@ __all__ = [
 ]
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coordwire.capture.jsonlines import text
 from coordwire.tables.columns import QUARANTINE, TABLES, arrow_schema
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from coordwire.tables.readers.splits import Part
+
+T = TypeVar("T")
 
 KEPT = 64 << 10
 """Bytes of what couldn't be read that quarantine keeps."""
@@ -64,7 +67,7 @@ class RowBuffer(ABC):
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._pieces: list[Sequence[Sequence[Any]]] = []  # columns of rows, before those of `_rows`
+        self._columns: list[list[Any]] = []  # of rows before those of `_rows`
         self._rows: list[Sequence[Any]] = []
         self._count = 0
         self._used = 0
@@ -83,30 +86,48 @@ class RowBuffer(ABC):
             if (batch := self.add(row, size)) is not None:
                 yield batch
 
-    def has_room(self, count: int, size: int) -> bool:
-        """Whether so many rows, of so many bytes together, can be added before there is a batch."""
-        return self._used + size < self.most and self._count + count < MOST_ROWS
+    def add_items(
+        self,
+        items: Sequence[T],
+        sizes: Sequence[int],
+        columns: Callable[[Sequence[T]], Sequence[Sequence[Any]]],
+    ) -> Iterator[Any]:
+        """Add the rows of items, whose columns a function makes; gives the same batches as if each were added
+        alone. sizes: about how many bytes each has."""
+        while items:
+            count = len(items)
+            if self._used + sum(sizes) >= self.most or self._count + count > MOST_ROWS:
+                used = list(accumulate(sizes, initial=self._used))
+                count = min(bisect_left(used, self.most, 1), MOST_ROWS - self._count, count)
+            self._gather()
+            self._extend(columns(items[:count]))
+            self._count += count
+            self._used += sum(sizes[:count])
+            is_complete = self._used >= self.most or self._count >= MOST_ROWS
+            if is_complete and (batch := self.take()) is not None:
+                yield batch
+            items, sizes = items[count:], sizes[count:]
 
-    def add_columns(self, columns: Sequence[Sequence[Any]], count: int, size: int) -> None:
-        """Add rows by their columns; `has_room` must be true for them."""
+    def _gather(self) -> None:
+        """Put the rows after the columns."""
         if self._rows:
-            self._pieces.append(list(zip(*self._rows, strict=True)))
-            self._rows = []
-        self._pieces.append(columns)
-        self._count += count
-        self._used += size
+            rows, self._rows = self._rows, []
+            self._extend(list(zip(*rows, strict=True)))
+
+    def _extend(self, columns: Sequence[Sequence[Any]]) -> None:
+        if not self._columns:
+            self._columns = list(map(list, columns))
+            return
+        for column, part in zip(self._columns, columns, strict=True):
+            column += part
 
     def take(self) -> Any:
         """The batch of the remaining rows; None if there are none."""
         if not self._count:
             return None
-        if self._rows:
-            self._pieces.append(list(zip(*self._rows, strict=True)))
-        pieces, self._pieces, self._rows = self._pieces, [], []
+        self._gather()
+        columns, self._columns = self._columns, []
         self._count = self._used = 0
-        columns: Iterable[Sequence[Any]] = pieces[0]
-        if len(pieces) > 1:
-            columns = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
         return self._batch(columns)
 
     @abstractmethod

@@ -14,20 +14,22 @@ __all__ = ["NAMING", "TRAFFIC_SIZE", "TrafficRows", "record_count"]
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from math import ceil
 from typing import Any, NamedTuple, TypeAlias
 
-from coordwire.capture.body_text import body_text, has_no_codes, known_client
+from coordwire.capture.body_text import NO_TEXT, body_text, has_no_codes, known_client
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import text
-from coordwire.capture.redaction.entry_secrets import NOTHING, is_shown_whole, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CoordwireError
 from coordwire.records import UnreadableRange, batches
 from coordwire.records.batch import HEADER
+from coordwire.tables.readers.plain_frames import KnownEnds
 from coordwire.tables.readers.rows import microseconds
 from coordwire.timeline.consumer_data import id_text
 from coordwire.versions import ApiKey
@@ -40,7 +42,7 @@ MOST_MINUTES = 3
 MOST_ROWS, MOST_LATENCIES = 20_000, 1_000_000
 """So many rows and latencies are kept before all of them leave."""
 
-MOST_RECENT = 1_000
+MOST_RECENT = 10_000
 """Of so many connections the rows are remembered that their frames are counted in."""
 
 MOST_NAMES = 100_000
@@ -54,9 +56,8 @@ _NUMBER = struct.Struct(">i").unpack_from
 _LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 16, 22, 57
 
 Software: TypeAlias = "tuple[str | None, str | None]"
-_Place: TypeAlias = "tuple[int | None, int | None, str | None]"
-"""The minute, API and client of a frame, of one connection."""
-
+_Place: TypeAlias = "tuple[int | None, str | None]"
+"""The API and client of a frame, of one connection in one minute."""
 
 _OPENED = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.API_VERSIONS, ApiKey.METADATA))
 """APIs of which the messages are looked into."""
@@ -93,40 +94,52 @@ class TrafficRows:
     def __init__(self, *, show_secrets: bool) -> None:
         self._show_secrets = show_secrets
         self._minutes: dict[int | None, dict[_Key, _Counts]] = {}
+        self._minute_ns = 0, 0
         self._recent: dict[int | None, dict[_Place, _Counts]] = {}
         self._rows = self._latencies = 0
+        self._ends = KnownEnds()
         self._software: dict[int, Software] = {}
         self._topics: dict[Any, str] = {}
         self._capture = ""
 
-    def feed(self, entry: FrameEntry, *, counted: bool = True) -> list[tuple[Any, ...]]:
-        """Count a frame; the rows that are complete. counted: False to learn names from it alone."""
-        api_key, connection = entry.api_key, entry.connection
-        if not counted and api_key not in NAMING:
-            return []
+    def feed(
+        self, entries: Sequence[FrameEntry], plain: Iterable[bool], counted: Iterable[bool] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Count frames; the rows that are complete. plain: `is_plain` of each; counted: False for those that
+        only names are learned from."""
+        rows: list[tuple[Any, ...]] = []
+        began, ends = self._minute_ns
+        for entry, is_plain, is_counted in zip(entries, plain, counted or repeat(True), strict=False):
+            api_key, time_ns, connection = entry.api_key, entry.time_ns, entry.connection
+            if not is_plain or not is_counted or api_key in _OPENED or time_ns is None:
+                if is_counted or api_key in NAMING:
+                    rows += self._feed(entry, counted=is_counted)
+                continue
+            client = known_client(entry)
+            places = self._recent.get(None if connection is None else connection.stream)
+            counts = None if places is None else places.get((api_key, client))
+            if counts is None or not began <= time_ns < ends:
+                rows += self._over(time_ns // MINUTE_NS)
+                counts = self._of(time_ns // MINUTE_NS, self._key(entry, client))
+                began, ends = self._remember_place(entry, (api_key, client), counts)
+            counts.bytes += len(entry.body)
+            request = entry.request
+            if request is None:
+                counts.requests += 1
+            else:
+                counts.responses += 1
+                counts.errors += (entry.text or NO_TEXT)[1] & HAS_CODES
+                if request.time_ns is not None:
+                    counts.latencies.append((time_ns - request.time_ns) / 1e6)
+                    self._latencies += 1
+            if self._latencies > MOST_LATENCIES or self._rows > MOST_ROWS:
+                rows += self.finish()
+        return rows
+
+    def _feed(self, entry: FrameEntry, *, counted: bool) -> list[tuple[Any, ...]]:
+        """Count a frame whose message is looked into, or of which something is withheld."""
         self._capture = entry.capture
         minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
-        body, flags = entry.text or body_text(entry)
-        if (
-            body is None
-            or api_key in _OPENED
-            or not (self._show_secrets or is_shown_whole(entry, body))
-        ):  # fmt: skip
-            return self._feed(entry, minute, counted=counted)
-        stream = None if connection is None else connection.stream
-        place = minute, api_key, known_client(entry)
-        recent = self._recent.get(stream)
-        counts = None if recent is None else recent.get(place)
-        rows: list[tuple[Any, ...]] = []
-        if counts is None:
-            rows = self._over(minute)
-            counts = self._of(minute, self._key(entry, place[2]))
-            self._remember_place(stream, place, counts)
-        self._add(counts, entry, flags & HAS_CODES, len(entry.body))
-        return rows if self._has_room() else [*rows, *self.finish()]
-
-    def _feed(self, entry: FrameEntry, minute: int | None, *, counted: bool) -> list[tuple[Any, ...]]:
-        """Count a frame whose message is looked into, or of which something is withheld."""
         is_readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
         is_opened = is_readable and not hidden.body and entry.dialect == KAFKA
@@ -139,28 +152,27 @@ class TrafficRows:
         self._add(self._of(minute, key), entry, not hidden.body and _has_errors(entry), entry.size)
         if is_opened:
             self._count_partitions(minute, key, entry)
-        return rows if self._has_room() else [*rows, *self.finish()]
-
-    def _has_room(self) -> bool:
-        return self._rows <= MOST_ROWS and self._latencies <= MOST_LATENCIES
+        has_room = self._rows <= MOST_ROWS and self._latencies <= MOST_LATENCIES
+        return rows if has_room else [*rows, *self.finish()]
 
     def _key(self, entry: FrameEntry, client: str | None) -> _Key:
         """The key of a frame's row. client: the client id that is shown."""
         connection = entry.connection
-        if connection is None:
-            return _Key(client, None, None, (None, None), entry.api_key, entry.api_name)
-        software = self._software.get(connection.stream, (None, None))
-        ends = str(connection.client), str(connection.broker)
-        return _Key(client, *ends, software, entry.api_key, entry.api_name)
+        _, client_address, broker_address = self._ends.known.get(id(connection)) or self._ends(connection)
+        software = None if connection is None else self._software.get(connection.stream)
+        ends = client_address, broker_address
+        return _Key(client, *ends, software or (None, None), entry.api_key, entry.api_name)
 
-    def _remember_place(self, stream: int | None, place: _Place, counts: _Counts) -> None:
-        """Remember the row of a connection's frames of one API, minute and client."""
-        places = self._recent.get(stream)
-        if places is None:
-            if len(self._recent) >= MOST_RECENT:
-                self._recent.clear()
-            places = self._recent[stream] = {}
-        places[place] = counts
+    def _remember_place(self, entry: FrameEntry, place: _Place, counts: _Counts) -> tuple[int, int]:
+        """Remember the row of a connection's frames of one API and client; the minute for which it is."""
+        self._capture = entry.capture
+        began = (entry.time_ns or 0) // MINUTE_NS * MINUTE_NS
+        stream = None if entry.connection is None else entry.connection.stream
+        if began != self._minute_ns[0] or (stream not in self._recent and len(self._recent) >= MOST_RECENT):
+            self._recent.clear()
+        self._minute_ns = began, began + MINUTE_NS
+        self._recent.setdefault(stream, {})[place] = counts
+        return self._minute_ns
 
     def finish(self) -> list[tuple[Any, ...]]:
         """The remaining rows."""

@@ -50,15 +50,14 @@ class Costs:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._waiting: dict[TopicPartition, dict[str, None]] = {}
 
-    def see(self, event: GroupEvent) -> list[GroupEvent]:
+    def see(self, event: GroupEvent) -> Iterator[GroupEvent]:
         """An event of a group, and the costs that are known by then."""
         if isinstance(event, RebalanceBegan):
-            return [*self._reported(event.group), event]
+            yield from self._report(event.group)
+        yield event
         if isinstance(event, RebalanceEnded) and event.idle:
-            costs = self._reported(event.group)
+            yield from self._report(event.group)
             self._measure(event)
-            return [event, *costs]
-        return [event]
 
     def _measure(self, event: RebalanceEnded) -> None:
         if not self._lag.has_ends:
@@ -90,9 +89,6 @@ class Costs:
         """The input is at its end."""
         for group in list(self._open):
             yield from self._report(group)
-
-    def _reported(self, group: str) -> list[GroupEvent]:
-        return [*self._report(group)] if group in self._open else []
 
     def _report(self, group: str) -> Iterator[GroupEvent]:
         cost = self._forget(group)
