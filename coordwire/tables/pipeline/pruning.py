@@ -161,7 +161,7 @@ def _check_places(
     deleted: Collection[str], files: Mapping[str, File], places: Sequence[_Place], mounts: Sequence[str]
 ) -> None:
     """Raises `CoordwireError` where the folder of a deleted file may be out of reach."""
-    entries = cache(_entries)
+    is_empty = cache(_is_empty)
     empty = [place for place in places if place.remote and not any(map(place.contains, files))]
     for path in sorted(deleted):
         if is_uri(path):
@@ -172,7 +172,7 @@ def _check_places(
         folder = os.path.dirname(local_path(path))
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
-        if entries(folder) == 0:
+        if is_empty(folder):
             raise CoordwireError(
                 f"{text(folder)} is empty, from which {text(path)} was read: a disk that isn't mounted looks "
                 f"the same, and {ADVICE}; remove the folder too if it is meant to be empty"
@@ -185,11 +185,10 @@ def _check_places(
                 )
 
 
-def _entries(folder: str) -> int:
-    """Whether anything is in a folder: 0 or 1."""
+def _is_empty(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
-            return sum(1 for _ in zip(entries, range(1), strict=False))
+            return next(entries, None) is None
     except OSError as error:
         raise CoordwireError(
             f"{text(folder)} can't be listed ({error.strerror or error}), so that it isn't known which of "

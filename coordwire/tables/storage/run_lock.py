@@ -18,7 +18,7 @@ import getpass
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,9 +166,11 @@ def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool 
 def this_process() -> dict[str, Any]:
     """What identifies this process, as far as the system can report it."""
     return {
-        "host": platform.node(), "machine": _text("/etc/machine-id"),
-        "boot": _text("/proc/sys/kernel/random/boot_id"), "namespace": _link("/proc/self/ns/pid"),
-        "pid": os.getpid(), "started": process_start(os.getpid()), "user": _user(),
+        "host": platform.node(), "machine": _known(Path("/etc/machine-id").read_text),
+        "boot": _known(Path("/proc/sys/kernel/random/boot_id").read_text),
+        "namespace": _known(lambda: os.readlink("/proc/self/ns/pid")),
+        "pid": os.getpid(), "started": process_start(os.getpid()),
+        "user": _known(getpass.getuser) or str(os.getuid()),
         "began": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
     }  # fmt: skip
 
@@ -204,25 +206,12 @@ def process_start(pid: int) -> int | None:
         return None
 
 
-def _text(path: str) -> str:
+def _known(read: Callable[[], str]) -> str:
+    """What the system says, as far as it says anything."""
     try:
-        return Path(path).read_text(errors="replace").strip()[:100]
-    except OSError:
+        return read().strip()[:100]
+    except (KeyError, OSError, ValueError):
         return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
