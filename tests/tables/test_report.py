@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.report import group_section, plots
-from coordwire.tables.report.html import DARK, LIGHT, style_sheet
 from coordwire.tables.report.page import page
+from coordwire.tables.report.plots import DARK, LIGHT, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.manifest_file import _as_note
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._quantities import clock, counted, day, duration
 from coordwire.tables.report import plots
-from coordwire.tables.report.html import escaped
-from coordwire.tables.report.plots import TimeBar
+from coordwire.tables.report.plots import TimeBar, escaped
 from coordwire.tables.views import once
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from coordwire import __version__
 from coordwire._quantities import clock, counted, day, duration, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import group_section, plots
-from coordwire.tables.report.html import escaped, style_sheet
+from coordwire.tables.report.plots import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows
 
 if TYPE_CHECKING:
