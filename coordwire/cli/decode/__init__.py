@@ -22,7 +22,7 @@ from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.capture.share import Share
-from coordwire.cli import Failure, live_capture
+from coordwire.cli import Failure, live_capture, processes
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SEGMENT = "segment"
-MOST_JOBS = 1_000
 
 SearchCounts = tuple[SurveyCounts | None, int, int]
 """Of a search: what its survey counted, decimals of a second, unreadable ranges that were shown."""
@@ -70,12 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
-    parser.add_argument(
-        "--jobs",
-        type=_jobs,
-        default=1,
-        metavar="N",
-        help="decode several inputs, or one capture, in N processes, with the output of one",
+    processes.configure(
+        parser, "decode several inputs, or one capture, in N processes, with the output of one"
     )
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -343,15 +338,6 @@ def _port(text: str) -> int:
     if not 0 < port < 65536:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
-
-
-def _jobs(text: str) -> int:
-    jobs = int(text) if text.isdecimal() and text.isascii() and len(text) <= 4 else 0
-    if not 0 < jobs <= MOST_JOBS:
-        raise argparse.ArgumentTypeError(
-            f"expected a number of processes from 1 to {MOST_JOBS:,}, got {text!r}"
-        )
-    return jobs
 
 
 def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) -> int:

@@ -27,13 +27,11 @@ import io
 import os
 import pickle
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from multiprocessing import get_all_start_methods, get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -42,6 +40,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.share import Share
 from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.decode.formats import DecodeFormat
+from coordwire.cli.processes import CHANGED, Child, Children, can_fork
 from coordwire.cli.selection.names import TELLING, TopicNames
 
 AHEAD = 2
@@ -53,8 +52,6 @@ MOST_DEFERRED = 32 << 20
 MOST_WAITING = 20_000
 """Entries that wait to be written again, if that must be."""
 BUFFERED = 1 << 16
-
-CHANGED = "the capture changed while it was read by several processes"
 
 
 class InputReading(Protocol):
@@ -75,7 +72,7 @@ def is_possible() -> bool:
     except (AttributeError, OSError, ValueError):
         return False
     is_own = numbers == [1, 2] and not sys.stdout.isatty() and not "".encode(sys.stdout.encoding)
-    return is_own and "fork" in get_all_start_methods()
+    return is_own and can_fork()
 
 
 def read_all(reading: InputReading, names: Sequence[str], jobs: int) -> Iterator[Any]:
@@ -106,69 +103,6 @@ def _copy(path: Path, stream: Any) -> None:
     path.unlink()
 
 
-class _Worker:
-    """A process, its pipe, and the input or the share that it has."""
-
-    def __init__(self, process: Any, pipe: Connection) -> None:
-        self.process = process
-        self.pipe = pipe
-        self.index: int | None = None
-        self.state: Any = None
-
-
-class _Workers(list[_Worker]):
-    """The processes of a command."""
-
-    def fork(self, serve: Callable[[Connection], None], *, reports: bool = False) -> _Worker:
-        """Add a process, which calls `serve` with its end of a pipe. reports: whether it shows how far it has
-        come."""
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        context = get_context("fork")
-        own_end, worker_end = context.Pipe()
-        inherited = [own_end, *[worker.pipe for worker in self]]
-        process = context.Process(target=_run, args=(serve, worker_end, inherited, reports), daemon=True)
-        process.start()
-        worker_end.close()
-        worker = _Worker(process, own_end)
-        self.append(worker)
-        return worker
-
-    def wait(self) -> list[_Worker]:
-        """Those with an input that have sent something or ended, one at least."""
-        by_pipe = {worker.pipe: worker for worker in self if worker.index is not None}
-        return [by_pipe[cast("Connection", pipe)] for pipe in wait(list(by_pipe))]
-
-    def remove_ended(self, worker: _Worker, name: str) -> Failure:
-        """Remove a process that has ended before its time; the error of its input."""
-        self.remove(worker)
-        worker.pipe.close()
-        worker.process.join()
-        status = worker.process.exitcode
-        return Failure(f"{shown(name)}: the process that decoded it ended with status {status}")
-
-    def kill(self) -> None:
-        """Kill all processes."""
-        for worker in self:
-            worker.process.kill()
-            worker.process.join()
-            worker.pipe.close()
-
-
-def _run(
-    serve: Callable[[Connection], None], pipe: Connection, inherited: Sequence[Connection], reports: bool
-) -> None:
-    """What a process does: `serve`, until the command's end of the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if not reports:
-        progress.end()
-    for pipe_end in inherited:
-        pipe_end.close()
-    with suppress(EOFError, OSError):
-        serve(pipe)
-
-
 # --- several inputs ---
 
 
@@ -179,7 +113,7 @@ class _Pool:
         self._reading = reading
         self._names = names
         self._folder = folder
-        self._workers = _Workers()
+        self._workers = Children()
         self._next = 0
         self._results: dict[int, tuple[Any, Any, Any]] = {}
         """By input: the state before it, the state after it, its result."""
@@ -231,7 +165,7 @@ class _Pool:
             self._receive()
         self._send(worker, index)
 
-    def _send(self, worker: _Worker, index: int) -> None:
+    def _send(self, worker: Child, index: int) -> None:
         worker.index, worker.state = index, self._reading.state
         with suppress(OSError):  # it has ended, which the next answer shows
             worker.pipe.send((index, worker.state))
@@ -293,7 +227,7 @@ class ShareReading(Protocol):
 def read_shares(reading: ShareReading, name: str, count: int) -> list[Any]:
     """Read a capture in so many processes; for each, what `ShareReading.read_share` has returned. Raises what
     a process raised, and `Failure` for one that was killed."""
-    workers = _Workers()
+    workers = Children()
     results: dict[int, Any] = {}
     with terminable():
         try:
@@ -307,7 +241,7 @@ def read_shares(reading: ShareReading, name: str, count: int) -> list[Any]:
     return [results[index] for index in range(count)]
 
 
-def _pass_turns(reading: ShareReading, name: str, workers: _Workers, results: dict[int, Any]) -> None:
+def _pass_turns(reading: ShareReading, name: str, workers: Children, results: dict[int, Any]) -> None:
     """Pass on the turns of all shares, until all processes have ended. results: by share."""
     by_share = {worker.index: worker for worker in workers}
     current = 0

@@ -1,6 +1,7 @@
 """Events of groups from captured traffic.
 
 timeline.py         captures' entries to events
+shares.py           the same by several readers, each with a share of the groups
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
 steady_beats.py     heartbeats that repeat the last one, known by their bytes
 group_table.py      all groups in some captures, by the protocol that each speaks at the time

@@ -410,6 +410,10 @@ class Timeline:
         message = self._message_of(entry)
         if message is None:
             return self._events(self._unreadable(entry))
+        return self._requested(entry, message)
+
+    def _requested(self, entry: FrameEntry, message: Any) -> Iterable[GroupEvent]:
+        """Such a request, which was read whole."""
         place = place_of(entry)
         key: Any = entry.api_key
         if key in BEATS:
