@@ -23,7 +23,6 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import cached_property
 from secrets import token_hex
 from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -108,12 +107,8 @@ class Attempt:
         self._notes_name = f"{NOTES}/{task}.json"
         self._parts: dict[str, tuple[str, Sink]] = {}
         self._folder = output if isinstance(output, LocalFolder) else None
-        self._starts: dict[str, int] = {}  # of files that are in the spool
-
-    @cached_property
-    def _spool(self) -> BinaryIO:
-        """The complete files for a store, one after the other; it goes with the attempt."""
-        return cast(BinaryIO, TemporaryFile())
+        self._spool: BinaryIO | None = None  # the complete files for a store, one after the other
+        self._starts: dict[str, int] = {}
 
     def open(self, unit: str, table: str, folder: str) -> tuple[str, Sink]:
         """A new file of a unit's rows of a table, and the name that it is going to have."""
@@ -133,6 +128,8 @@ class Attempt:
         if self._folder is None:
             _check_rows(sink.stream, part, rows)
             sink.stream.seek(0)
+            if self._spool is None:
+                self._spool = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - `_close_spool` does
             self._starts[name] = self._spool.tell()
             shutil.copyfileobj(sink.stream, self._spool, BLOCK)
             sink.close()
@@ -160,7 +157,9 @@ class Attempt:
 
     def place_files(self) -> dict[str, Proof]:
         """Put the files into their places without a note: the caller records them elsewhere."""
-        return self._move(self._written_down())
+        proofs = self._move(self._written_down())
+        self._close_spool()
+        return proofs
 
     def _written_down(self) -> dict[str, Proof]:
         """The files that are about to be put into their places; `commit.json` has them first."""
@@ -183,6 +182,7 @@ class Attempt:
 
     def _put(self, name: str) -> None:
         """Write a file of the spool under its name."""
+        assert self._spool is not None
         self._spool.flush()
         start, size = self._starts[name], self._parts[name][1].size
         with (
@@ -242,7 +242,12 @@ class Attempt:
                     self._folder.delete(part)
         self._leave()
 
+    def _close_spool(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+
     def _leave(self) -> None:
+        self._close_spool()
         with suppress(OSError, CoordwireError):
             self.output.delete(f"{self.place}/commit.json")
             self.output.remove_folder(self.place)
