@@ -23,7 +23,7 @@ from coordwire.designs.dialects.alternative import find_alternative
 from coordwire.errors import DecodeError
 from coordwire.timeline.events import GroupEvent, MemberLeft
 from coordwire.timeline.from_wire import shares
-from coordwire.timeline.from_wire.shares import Key, Question, ShareOfGroups, Together
+from coordwire.timeline.from_wire.shares import Key, MergedShares, Question, ShareOfGroups
 from coordwire.timeline.from_wire.timeline import Timeline
 from coordwire.timeline.sightings import MemberName
 from tests.bench.group_traffic import traffic
@@ -61,7 +61,7 @@ def of_one_reader(batches: Batches) -> list[GroupEvent]:
 def together(batches: Batches, count: int) -> list[GroupEvent]:
     """The events of so many shares, of which each reads entries of its own."""
     readers = [ShareOfGroups(index, count, dialect=find_alternative("kafka")) for index in range(count)]
-    merge, events = Together(), list[GroupEvent]()
+    merge, events = MergedShares(), list[GroupEvent]()
     for parts in zip(*(batches() for _ in readers), strict=True):
         for reader, part in zip(readers, parts, strict=True):
             reader.feed_share(part)
@@ -175,7 +175,7 @@ def test_a_client_of_members_of_several_shares() -> None:
         question = Question((9,), dead, None, 1, "shared")
         first: Part = [((1,), "joined"), ((9,), "own")], [Question((1,), dead, client), question]
         second: Part = [((2,), "other")], list(before)
-        return list(Together().merged([first, second]))
+        return list(MergedShares().merged([first, second]))
 
     joins, leaves = Question((2,), living, client), Question((3,), living)
     assert ends() == ["joined", "other", "own"]

@@ -26,7 +26,7 @@ from coordwire.cli.processes import CHANGED, Child, Children
 from coordwire.cli.timeline.inputs import SharePart, TimelineInputs
 from coordwire.cli.timeline.json_lines import TimelineJsonFormat
 from coordwire.timeline.events import EVENTS, GroupEvent
-from coordwire.timeline.from_wire.shares import Together
+from coordwire.timeline.from_wire.shares import MergedShares
 
 AHEAD = 4
 """So many parts of a process wait for those of the others."""
@@ -66,7 +66,7 @@ def _plain(event: GroupEvent) -> tuple[int, tuple[Any, ...]]:
 
 def _parts(reading: TimelineInputs, count: int, form: _Form) -> Iterator[Iterator[Any]]:
     """The forms of all events, those of some entries at a time."""
-    together = Together()
+    together = MergedShares()
     children = Children()
     with terminable():
         try:

@@ -5,7 +5,7 @@ timeouts, commits and ends of partitions. It keeps the states of the groups in i
 of the work, and gives out their events, each with its place in the order of one reader (`Key`): the number of
 the entry and, of entries that several groups have events of, a rank. Groups are dealt out as they come, one
 to each share. What a share can't know, whether a member of another share's group has the same client, is left
-open (`Question`) for the one that puts the shares together (`Together`).
+open (`Question`) for the one that puts the shares together (`MergedShares`).
 
 Rules: the events of all shares, by their keys, are those of one reader, up to the limits of what is
 remembered of all groups together (`group_table`, `connection_ends`, requests that wait): these hold in each
@@ -14,7 +14,7 @@ share by itself. All readers ask for a group's share at the same entries, and so
 
 from __future__ import annotations
 
-__all__ = ["Key", "Question", "ShareOfGroups", "Together"]
+__all__ = ["Key", "MergedShares", "Question", "ShareOfGroups"]
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -359,7 +359,7 @@ class _ShareCosts(Costs):
             yield event
 
 
-class Together:
+class MergedShares:
     """Puts the events of all shares in their order, a part of the input at a time."""
 
     def __init__(self) -> None:
