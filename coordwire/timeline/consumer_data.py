@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -48,8 +49,12 @@ _new = tuple.__new__  # a named tuple's own goes through a function
 
 def owned(topics: Iterable[tuple[str, Iterable[int]]]) -> Owned:
     """The partitions of some topics, as far as they are remembered."""
-    every = (_new(TopicPartition, (topic, number)) for topic, numbers in topics for number in numbers)
-    return frozenset(islice(every, MOST_PARTITIONS))
+    every: list[TopicPartition] = []
+    for topic, numbers in topics:
+        every += [_new(TopicPartition, (topic, number)) for number in islice(numbers, MOST_PARTITIONS)]
+        if len(every) >= MOST_PARTITIONS:
+            break
+    return frozenset(every[:MOST_PARTITIONS])
 
 
 def partitions_of(topics: Iterable[Any]) -> Owned:
@@ -154,6 +159,7 @@ def _topics_text(topics: tuple[str, ...]) -> str:
     return f"{text} and {excess} more" if excess > 0 else text
 
 
+@lru_cache(REMEMBERED)
 def id_text(topic_id: UUID) -> str:
     """A topic's id as Kafka prints it."""
     return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

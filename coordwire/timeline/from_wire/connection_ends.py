@@ -48,12 +48,15 @@ GroupKey = tuple[str, Kind]
 SILENCE_NS = 1_000_000_000
 """A request after so long is remembered beside the one before it, as it may be of a member that is out."""
 
+_new = tuple.__new__  # a named tuple's own goes through a function
+
 
 @dataclass(slots=True)
 class LastRequests:
     """A member's. flow: the connection of the last one; earlier: the one before the last silence; is_kept:
     whether they are still those of a member that may be in."""
 
+    name: MemberName
     flow: str
     last: Seen
     earlier: Seen
@@ -69,11 +72,13 @@ class LastRequests:
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection. end: the first of it; fetched_ns: when the last Fetch was sent on it."""
+    """One connection. end: the first of it; fetched_ns: when the last Fetch was sent on it; requests: of the
+    member that has asked on it last."""
 
     client: ClientOrigin
     end: ConnectionEnd | None = None
     fetched_ns: int = 0
+    requests: LastRequests | None = None
 
 
 @dataclass(slots=True)
@@ -132,12 +137,29 @@ class ConnectionEnds:
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
     _speakers: dict[str, dict[GroupKey, MemberName]] = field(default_factory=dict)
 
+    def asks(self, entry: FrameEntry, group: str, member_id: str, kept_as: Kind, place: Seen) -> None:
+        """A request about a group was sent: `opens` and, if it is a member's, `speaks`."""
+        flow = entry.flow
+        connection = self._known.get(flow)
+        if connection is None or connection.end is not None:
+            connection = self.opens(entry)
+        if not member_id:
+            return
+        requests = connection.requests  # most connections are one member's
+        if requests is not None and requests.flow is flow and requests.is_kept:
+            name = requests.name
+            if name[1] == member_id and name[0] == group:
+                requests.add(place)
+                return
+        name = _new(MemberName, (group, member_id))
+        connection.requests = self.speaks(name, kept_as, flow, place)
+
     def speaks(self, name: MemberName, kept_as: Kind, flow: str, place: Seen) -> LastRequests:
         """A member sent a request about its group, which is kept as one of a kind."""
         known = self._last_requests
         requests = known.get(name)
         if requests is None:
-            requests = known[name] = LastRequests(flow, place, place)
+            requests = known[name] = LastRequests(name, flow, place, place)
             self._speaks_on(flow, name, kept_as)
             if len(known) > MOST_MEMBERS:
                 known.popitem(last=False)[1].is_kept = False
@@ -216,13 +238,10 @@ class ConnectionEnds:
         if isinstance(event, MemberJoined):
             self._joins(event)
         elif isinstance(event, RebalanceEnded):
-            for assignment in event.assignments:
-                member = (
-                    self._in.get(MemberName(event.group, assignment.member_id))
-                    if assignment.partitions
-                    else None
-                )
-                if member is not None:
+            group = event.group
+            for member_id, partitions in event.assignments:
+                name = _new(MemberName, (group, member_id))
+                if partitions and (member := self._in.get(name)) is not None:
                     member.had = True
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
             name = MemberName(event.group, event.member_id)

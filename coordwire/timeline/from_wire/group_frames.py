@@ -6,6 +6,7 @@ Rules: only facts of one frame, or of an answer and its request; other modules a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from coordwire._speedups.rows import row_maker
@@ -56,7 +57,12 @@ def place_of(entry: FrameEntry) -> Seen:
 
 def host_of(entry: FrameEntry) -> str | None:
     """The client's address, by its request's flow."""
-    return entry.flow.partition(" > ")[0] or None
+    return _client_of(entry.flow)
+
+
+@lru_cache(4096)
+def _client_of(flow: str) -> str | None:
+    return flow.partition(" > ")[0] or None
 
 
 def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
@@ -71,8 +77,6 @@ def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) 
 def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
     """The error codes of an answer about a group."""
     code = getattr(message, "error_code", 0)
-    if not code and (entry.api_key in BEATS or entry.api_key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)):
-        return ()
     member_id = request.member_id or None
     errors: list[tuple[int, str | None, str | None]] = []
     if code and code != _MEMBER_ID_REQUIRED:
@@ -86,6 +90,8 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
     if entry.api_key in COMMITS:
         codes = dict.fromkeys(member.error_code for topic in message.topics for member in topic.partitions)
         errors += [(code, member_id, None) for code in codes if code]
+    if not errors:
+        return ()
     head = request.group_id, *place, entry.api_name or ""
     return [
         _error_met(*head, code, member_id, entry.client_id, None, None, text)

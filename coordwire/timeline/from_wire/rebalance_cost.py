@@ -50,14 +50,15 @@ class Costs:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._waiting: dict[TopicPartition, dict[str, None]] = {}
 
-    def see(self, event: GroupEvent) -> Iterator[GroupEvent]:
+    def see(self, event: GroupEvent) -> list[GroupEvent]:
         """An event of a group, and the costs that are known by then."""
         if isinstance(event, RebalanceBegan):
-            yield from self._report(event.group)
-        yield event
+            return [*self._reported(event.group), event]
         if isinstance(event, RebalanceEnded) and event.idle:
-            yield from self._report(event.group)
+            costs = self._reported(event.group)
             self._measure(event)
+            return [event, *costs]
+        return [event]
 
     def _measure(self, event: RebalanceEnded) -> None:
         if not self._lag.has_ends:
@@ -89,6 +90,9 @@ class Costs:
         """The input is at its end."""
         for group in list(self._open):
             yield from self._report(group)
+
+    def _reported(self, group: str) -> list[GroupEvent]:
+        return [*self._report(group)] if group in self._open else []
 
     def _report(self, group: str) -> Iterator[GroupEvent]:
         cost = self._forget(group)

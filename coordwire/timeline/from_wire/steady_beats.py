@@ -14,6 +14,7 @@ __all__ = ["Beat", "SteadyBeats"]
 from dataclasses import dataclass
 from typing import Any
 
+from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import wanted_topics
 from coordwire.timeline.events import Kind
@@ -57,6 +58,10 @@ class Beat:
         return self.name.group, self.key, self.name.member_id, self.client_id
 
 
+_beat = row_maker(Beat)
+_new = tuple.__new__  # a named tuple's own goes through a function
+
+
 class SteadyBeats:
     """All heartbeats that are remembered."""
 
@@ -68,11 +73,12 @@ class SteadyBeats:
         body = entry.body
         return self.known.get(body[:4] + body[8:])
 
-    def learn_request(self, entry: FrameEntry, message: Any, kept_as: Kind) -> None:
-        """A heartbeat that was read whole, of a group that is kept as one of this kind."""
+    def learn_request(self, entry: FrameEntry, message: Any, kept_as: Kind) -> Beat | None:
+        """A heartbeat that was read whole, of a group that is kept as one of this kind; None where it asks
+        for something."""
         body = entry.body
         if not SHORTEST <= len(body) <= LONGEST or entry.deviations or not message.member_id:
-            return
+            return None
         if entry.api_key == _HEARTBEAT:
             epoch = message.generation_id
             asks = epoch < 0
@@ -80,21 +86,19 @@ class SteadyBeats:
             epoch = message.member_epoch
             asks = epoch <= 0 or _reports(message)
         if asks:
-            return
+            return None
         if len(self.known) >= MOST:
             self.known.clear()
-        assert entry.api_key is not None
-        self.known[body[:4] + body[8:]] = Beat(
-            MemberName(message.group_id, message.member_id),
-            (message.group_id, kept_as),
-            entry.api_key,
-            entry.client_id,
-            epoch,
+        group_id = message.group_id
+        name = _new(MemberName, (group_id, message.member_id))
+        beat = self.known[body[:4] + body[8:]] = _beat(
+            name, (group_id, kept_as), entry.api_key, entry.client_id, epoch, None, None, 0, 0, ""
         )
+        return beat
 
-    def learn_answer(self, request_entry: FrameEntry, entry: FrameEntry, message: Any) -> None:
+    @staticmethod
+    def learn_answer(beat: Beat | None, entry: FrameEntry, message: Any) -> None:
         """The answer to a heartbeat, read whole, and without an error."""
-        beat = self.find(request_entry)
         if beat is None or not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
             return
         if beat.key != _HEARTBEAT:

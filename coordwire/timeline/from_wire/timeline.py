@@ -231,8 +231,7 @@ class Timeline:
             request_entry.number,
             request_entry.packet,
         )  # equal to its place
-        waits = self._waiting.get(asked_at)
-        beat = waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
+        beat = self._beat_of(self._waiting.get(asked_at), request_entry)
         if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
             return self._group_answer(entry)
         group = self._groups.at(beat.group_key)
@@ -249,6 +248,10 @@ class Timeline:
             group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
             group = self._groups.current(group, beat.name.member_id, place)
         return self._events(group.drain()) if group.pending else ()
+
+    def _beat_of(self, waits: Asked | Beat | None, request_entry: FrameEntry) -> Beat | None:
+        """The heartbeat that a request is. waits: what is noted of it until its answer is seen."""
+        return waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
 
     def _commit_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """A commit's answer, which isn't read where it is known to have no error code."""
@@ -332,10 +335,11 @@ class Timeline:
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
         completed: list[GroupEvent] = []
+        ends = self._ends
         for event in events:
             kind = type(event)
-            if self._ends is not None and kind in ENDED:
-                event = self._ends.see(event)
+            if ends is not None and kind in ENDED:
+                event = ends.see(event)
             if kind in COSTLY:
                 completed += self._commits.costs.see(event)
             else:
@@ -414,11 +418,10 @@ class Timeline:
 
     def _requested(self, entry: FrameEntry, message: Any) -> Iterable[GroupEvent]:
         """Such a request, which was read whole."""
-        place = place_of(entry)
+        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         key: Any = entry.api_key
-        if key in BEATS:
-            self._beats.learn_request(entry, message, _KEPT_AS[key])
-        self._asks(entry, key, message, place)
+        beat = self._beats.learn_request(entry, message, _KEPT_AS[key]) if key in BEATS else None
+        self._asks(entry, key, message, place, beat)
         if key not in JOINING:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
@@ -431,15 +434,13 @@ class Timeline:
             group.sync_request(message, place)
         return self._events(group.drain()) if group.pending else ()
 
-    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen) -> None:
-        """A member's request waits for its answer."""
+    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen, beat: Beat | None) -> None:
+        """A member's request waits for its answer. beat: the heartbeat that it is, if that may repeat."""
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
-            self._ends.opens(entry)
-            if member_id:
-                name = _new(MemberName, (group_id, member_id))
-                self._ends.speaks(name, _KEPT_AS[key], entry.flow, place)
-        remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
+            self._ends.asks(entry, group_id, member_id, _KEPT_AS[key], place)
+        request: Asked | Beat = beat or (group_id, key, member_id or None, entry.client_id)
+        remember(self._waiting, place, request, MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
@@ -463,8 +464,10 @@ class Timeline:
         if request is None or request_entry.error is not None:
             return self._events(self._read(entry))
         key: Any = entry.api_key
-        place, asked_place = place_of(entry), place_of(request_entry)
-        self._waiting.pop(asked_place, None)
+        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+        at = request_entry
+        asked_place = _new(Seen, (at.time_ns, at.capture, at.number, at.packet))
+        waits = self._waiting.pop(asked_place, None)
         if self._ends is not None and not request.member_id and getattr(message, "member_id", None):
             name = _new(MemberName, (request.group_id, message.member_id))  # which the answer gives it
             self._ends.speaks(name, _KEPT_AS[key], request_entry.flow, asked_place)
@@ -483,7 +486,7 @@ class Timeline:
                 group = self._of_classic(entry, request_entry, request, message, place, asked_place)
             else:
                 if not message.error_code:
-                    self._beats.learn_answer(request_entry, entry, message)
+                    self._beats.learn_answer(self._beat_of(waits, request_entry), entry, message)
                 group = self._beat(entry, request_entry, message, place, asked_place)
         if group is not None and group.pending:
             events += group.drain()
