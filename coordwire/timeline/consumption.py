@@ -75,11 +75,11 @@ class Consumption:
             for partition in self._consumed & partitions:
                 self._spare_consumers[partition] = self._spare_consumers.get(partition, 0) + 1
         self._consumed |= partitions
-        idle, gaps = self._idle, self._gaps
-        if not idle:
+        if not self._idle:
             return
+        end, gaps = self._idle.pop, self._gaps
         for partition in partitions if len(gaps) + len(partitions) <= MOST_GAPS else sorted(partitions):
-            since_ns = idle.pop(partition, None)
+            since_ns = end(partition, None)
             if since_ns is not None and time_ns is not None and len(gaps) < MOST_GAPS:
                 until_ns = time_ns if time_ns > since_ns else since_ns
                 gaps.append(_new(Idle, (*partition, since_ns, until_ns)))

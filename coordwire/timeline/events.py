@@ -9,7 +9,7 @@ was seen is `inferred`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -390,13 +390,14 @@ EVENTS: dict[type[GroupEvent], str] = {
 
 def partitions_moved(
     before: Mapping[str, frozenset[TopicPartition]], after: Mapping[str, frozenset[TopicPartition]]
-) -> Iterator[Moved]:
+) -> list[Moved]:
     """The partitions that changed hands between two assignments, by members' ids; sorted."""
     owners, heirs = _owners(before), _owners(after)
     partitions = [partition for partition, heir in heirs.items() if owners.get(partition) != heir]
     partitions += owners.keys() - heirs.keys()
-    for partition in sorted(partitions):
-        yield tuple.__new__(Moved, (*partition, owners.get(partition), heirs.get(partition)))
+    partitions.sort()
+    had, has = owners.get, heirs.get
+    return [tuple.__new__(Moved, (*partition, had(partition), has(partition))) for partition in partitions]
 
 
 def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:

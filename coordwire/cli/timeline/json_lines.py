@@ -166,9 +166,21 @@ def _line_texts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], _Text, _Tex
 
 
 @cache
-def _object_text(cls: Any) -> _Text:
-    """What writes a tuple with names as an object."""
-    return _function_of(f"{{{{{','.join(_part(cls, name) for name in cls._fields)}}}}}")
+def _items_text(kind: Any) -> _Text:
+    """What writes the items of a list that are all of one type: tuples with names as objects."""
+    if kind is str:
+        return lambda texts: ",".join(map(quoted, texts))
+    if kind is TopicPartition:
+        return lambda partitions: ",".join(map(_partition_text, partitions))
+    if not issubclass(kind, tuple) or kind is tuple:
+        return lambda values: ",".join(map(_value_text if kind is tuple else encode, values))
+    names: tuple[str, ...] = kind._fields
+    values = {name: f"row_{name}" for name in names}
+    template = f"{{{{{','.join(_part(kind, name, value) for name, value in values.items())}}}}}"
+    function: _Text = eval(
+        f"lambda rows: ','.join([f'{template}' for {','.join(values.values())}, in rows])", _WRITERS
+    )
+    return function
 
 
 def _function_of(template: str) -> _Text:
@@ -177,9 +189,10 @@ def _function_of(template: str) -> _Text:
     return function
 
 
-def _part(cls: Any, name: str) -> str:
-    """The part of a template for one field, by its type: what isn't of that type is written by its value."""
-    value = f"row.{name}"
+def _part(cls: Any, name: str, value: str = "") -> str:
+    """The part of a template for one field, by its type: what isn't of that type is written by its value.
+    value: what gives it, by default the attribute of `row`."""
+    value = value or f"row.{name}"
     types = get_args(hint) if isinstance(hint := _hints(cls)[name], UnionType) else (hint,)
     plain = {_plain(kind) for kind in types} - {type(None)}
     writer = "value_text({})"
@@ -231,7 +244,8 @@ class _PartitionTexts(dict[TopicPartition, str]):
     def __missing__(self, partition: TopicPartition) -> str:
         if len(self) >= MOST_PARTITIONS:
             self.clear()
-        partition_text = self[partition] = _object_text(TopicPartition)(partition)
+        topic, number = partition
+        partition_text = self[partition] = f'{{"topic":{quoted(topic)},"partition":{number}}}'
         return partition_text
 
 
@@ -239,26 +253,14 @@ _partition_text = _PartitionTexts().__getitem__
 
 
 def _value_text(value: Any) -> str:
-    """Tuples with names as objects, others as lists of items of one type."""
+    """A tuple with names as an object, another as a list, whose items are of one type."""
     kind: Any = type(value)
     if kind is not tuple:
-        return _writer_of(kind)(value)
+        return _items_text(kind)((value,))
     if not value:
         return "[]"
     kind = type(value[0])
-    return f"[{','.join(map(_writer_of(kind), value))}]"
-
-
-@cache
-def _writer_of(kind: Any) -> _Text:
-    """What writes a value of a type."""
-    if kind is str:
-        return quoted
-    if kind is TopicPartition:
-        return _partition_text
-    if kind is tuple:
-        return _value_text
-    return _object_text(kind) if issubclass(kind, tuple) else encode
+    return f"[{_items_text(kind)(value)}]"
 
 
 _WRITERS: dict[str, Any] = {
