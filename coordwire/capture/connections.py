@@ -542,8 +542,10 @@ class Connections:
         cutter = link.cutters.get(event.flow.source)
         if cutter is not None:
             parts = cutter.finish(event.time_ns)
-            self._count(cutter, link, event.flow)
-            yield from self._parts(link, event.flow, parts)
+            if cutter.counted:
+                self._count(cutter, link, event.flow)
+            if parts:
+                yield from self._parts(link, event.flow, parts)
             if self._ended is not None and event.ending in ("fin", "rst"):
                 self._ended(self._end(link, event))
         link.open_flows.discard(event.flow.source)
@@ -553,7 +555,7 @@ class Connections:
                 yield from self._early(link, event.flow.reverse if client else event.flow)
             if number in self._undecided:
                 self._count_other(link)
-            self._let_go(link, number)
+                self._let_go(link, number)
             link.conversation.close()
             del self._links[number]
 

@@ -191,6 +191,8 @@ class FrameSplitter:
         """The stream ends: report the bytes of a frame that was never whole."""
         parts: list[FrameBody | UnreadableRange] = []
         remaining = len(self.buffer)
+        if not remaining and not self._passed:
+            return parts
         if self.in_step and remaining:
             self.reason = f"the stream ends inside a frame: {self._missing()}"
         self._pass(remaining)

@@ -30,6 +30,7 @@ __all__ = [
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple, overload
 
@@ -297,8 +298,12 @@ def reverse_key(key: bytes) -> bytes:
 def endpoints(key: bytes) -> tuple[NetworkAddress, NetworkAddress]:
     """Source and destination in words."""
     half = (len(key) - 4) // 2
-    source, destination = ip_address(key[:half]), ip_address(key[half : 2 * half])
     return (
-        NetworkAddress(str(source), int.from_bytes(key[-4:-2], "big")),
-        NetworkAddress(str(destination), int.from_bytes(key[-2:], "big")),
+        NetworkAddress(_host(key[:half]), int.from_bytes(key[-4:-2], "big")),
+        NetworkAddress(_host(key[half : 2 * half]), int.from_bytes(key[-2:], "big")),
     )
+
+
+@lru_cache(4096)
+def _host(address: bytes) -> str:
+    return str(ip_address(address))

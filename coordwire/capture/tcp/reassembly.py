@@ -275,16 +275,19 @@ class FlowTable:
         elif flags & RST:
             yield from self._reset(half, sequence, time_ns, packet)
         elif half.started:
-            yield from self._take(half, segment, sequence)
+            if length:
+                yield from self._take(half, segment, sequence)
             if flags & FIN and half.fin < 0:
                 fin = half.offset + distance((sequence + length) & MASK, half.edge)
                 if half.offset <= fin <= half.offset + AHEAD:
                     half.fin = fin
                     half.last_packet = packet
                     half.waiting = fin > half.offset or half.waiting
-            yield from self._settle(half, time_ns)
-        yield from self._lose_patience(half, time_ns)
-        yield from self._lose_patience(half.peer, time_ns)
+            if half.fin >= 0:
+                yield from self._settle(half, time_ns)
+        for side in (half, half.peer):
+            if side.waiting:
+                yield from self._lose_patience(side, time_ns)
 
     def end(self) -> Iterator[Event]:
         """The input is at its end, and so is every flow."""
@@ -379,8 +382,6 @@ class FlowTable:
     def _take(self, half: HalfStream, segment: TcpSegment, sequence: int) -> Iterator[Event]:
         """Take in a segment's bytes, the first of which has that sequence number."""
         time_ns, position, _, _, _, _, payload, length, packet = segment
-        if not length:
-            return
         start = half.offset + distance(sequence, half.edge)
         end = start + length
         if start < 0 and half.middle and length > 1:
@@ -477,7 +478,7 @@ class FlowTable:
 
     def _lose_patience(self, half: HalfStream, time_ns: int) -> Iterator[Event]:
         """Give up holes that the other side has acknowledged, after a while."""
-        if not half.waiting or half.unseen() < hole_end(half) - half.offset:
+        if half.unseen() < hole_end(half) - half.offset:
             return
         half.patience += 1
         if half.patience > PATIENCE:
