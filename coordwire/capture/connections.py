@@ -146,25 +146,15 @@ class Connections:
         self._routes: dict[int, _Route] = {}
         self._walk = frame_walk(_Route, self._routes, summary, share) if lazy else None
 
-    def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
-        """The entries of all events, in their order."""
-        take = None if self._walk is None else self._walk.take
-        for event in events:
-            if type(event) is not Chunk:
-                yield from self._of_event(event)
-                continue
-            walked = None if take is None else take(event, current().frame)
-            if walked is None:
-                yield from self._of_chunk(event)
-            elif walked is not True:
-                yield walked
-
     def batches(
         self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign]
     ) -> Iterator[list[Entry | ConnectionSign]]:
-        """The same, the entries of chunks that were read at once in one list, with the signs that `ended` has
-        put into another meanwhile, each before the entry that follows it."""
+        """The entries of all events in their order, those of chunks that were read at once in one list, with
+        the signs that `ended` has put into another meanwhile, each before the entry that follows it."""
         take_run = None if self._walk is None else self._walk.take_run
+        if self.share is not None:
+            yield from self._shared_batches(events, signs, self.share)
+            return
         for event in events:
             batch: list[Entry | ConnectionSign] = []
             if isinstance(event, (list, Chunk)):
@@ -180,6 +170,35 @@ class Connections:
                 _add(batch, self._of_event(event), signs)
             if batch:
                 yield batch
+
+    def _shared_batches(
+        self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign], share: Share
+    ) -> Iterator[list[Entry | ConnectionSign]]:
+        """The same of a share. A list ends where its turn does, and what the walk declines is in lists of one
+        entry each, as it may be of several turns."""
+        take_run = None if self._walk is None else self._walk.take_run
+        for event in events:
+            if not isinstance(event, (list, Chunk)):
+                for entry in _of_share(self._of_event(event), share):
+                    yield [*signs, entry]
+                    signs.clear()
+                continue
+            chunks, at, limit = event if isinstance(event, list) else [event], 0, current().frame
+            while at < len(chunks):
+                batch: list[Entry | ConnectionSign] = []
+                before = at
+                if take_run is not None:
+                    at = take_run(chunks, at, limit, batch)
+                if batch:
+                    yield [*signs, *batch]
+                    signs.clear()
+                if at == before:
+                    for entry in _of_share(self._of_chunk(chunks[at]), share):
+                        yield [*signs, entry]
+                        signs.clear()
+                    at += 1
+        if signs:
+            yield [*signs]
 
     def _of_chunk(self, chunk: Chunk) -> Iterable[Entry]:
         """The entries of a chunk, without the native walk."""
@@ -568,6 +587,13 @@ def _add(batch: list[Entry | ConnectionSign], entries: Iterable[Entry], signs: l
         batch.append(entry)
     batch += signs
     signs.clear()
+
+
+def _of_share(entries: Iterable[Entry], share: Share) -> Iterator[Entry]:
+    """Of the entries of frames that were dealt out those that a share has: all, and ranges in its turn."""
+    for entry in entries:
+        if share.has_ranges or isinstance(entry, FrameEntry):
+            yield entry
 
 
 def _is_one_frame(cutter: FrameSplitter, data: bytes) -> bool:

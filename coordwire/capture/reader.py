@@ -21,7 +21,7 @@ from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.share import Share, shared
-from coordwire.capture.tcp.streams import read_stream_lists, read_streams
+from coordwire.capture.tcp.streams import read_stream_lists
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -104,16 +104,6 @@ class Capture:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
         return cast(Iterator[Entry], chain.from_iterable(self.batches(ends=False)))
 
-    def _one_by_one(self) -> Iterator[Entry]:
-        """The entries, none before it is asked for."""
-        share = self.share
-        if share is None:
-            yield from self._entries()
-        else:
-            yield from shared(self._entries(), share, dealt=self.format in ("pcap", "pcapng"))
-        if (fault := fault_of(self._stream)) and (share is None or share.has_ranges):
-            yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
-
     def entries_and_ends(self) -> Iterator[Entry | ConnectionSign]:
         """As `entries`, and what else is learned of connections: where they end, and where answers wait for
         requests. `coordwire.timeline.timeline` can use it."""
@@ -125,23 +115,21 @@ class Capture:
         signs: list[ConnectionSign] = []
         if ends:
             self._ended = signs.append
-        if self.format not in ("pcap", "pcapng") or self.share is not None:
-            for entry in self._one_by_one():
-                yield [*signs, entry]
-                signs.clear()
-            yield [*signs]
-            return
-        events = read_stream_lists(self._stream, head=self._head, counts=self.counts)
-        yield from self._connections().batches(events, signs)
-        if fault := fault_of(self._stream):
+        if self.format in ("pcap", "pcapng"):
+            events = read_stream_lists(self._stream, head=self._head, counts=self.counts)
+            yield from self._connections().batches(events, signs)
+        else:
+            for entry in self._of_other_formats():
+                yield [entry]
+        share = self.share
+        if (fault := fault_of(self._stream)) and (share is None or share.has_ranges):
             yield [UnreadableRange(fault.position, 0, fault.reason, file=self.name)]
 
-    def _entries(self) -> Iterator[Entry]:
-        if self.format in ("pcap", "pcapng"):
-            events = read_streams(self._stream, head=self._head, counts=self.counts)
-            return self._connections().entries(events)
+    def _of_other_formats(self) -> Iterator[Entry]:
+        """The entries of an input without connections."""
         conversation = self._conversation()
-        return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
+        entries = self._hex(conversation) if self.format == "hex" else self._frames(conversation)
+        return entries if self.share is None else shared(entries, self.share)
 
     def _connections(self) -> Connections:
         return Connections(

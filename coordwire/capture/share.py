@@ -71,11 +71,11 @@ class Share:
         return is_in_share
 
 
-def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:
-    """Of all entries those of this share. dealt: its frames have been chosen already."""
+def shared(entries: Iterable[Entry], share: Share) -> Iterator[Entry]:
+    """Of all entries those of this share."""
     for entry in entries:
         if isinstance(entry, FrameEntry):
-            if dealt or share.takes(entry.size):
+            if share.takes(entry.size):
                 yield entry
             elif share.share_answer is not None and entry.api_key in share.shared_keys:
                 share.share_answer(entry)

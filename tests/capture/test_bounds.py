@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pytest
 
@@ -254,7 +255,7 @@ FLOWS = [Flow(NetworkAddress("10.0.0.1", 1000 + n), BROKER, n) for n in range(20
 def entries(events: Iterable[Opened | Chunk | Gap]) -> Iterator[Entry]:
     summary = Summary()
     reader = Connections("test", summary, lambda: (Conversation("test", summary.next_frame),))
-    return reader.entries(events)
+    return chain.from_iterable(reader.batches(events, []))  # type: ignore[arg-type]
 
 
 def chunk(flow: Flow, data: bytes) -> Chunk:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_frames_that_another_counter_numbers_are_left_alone() -> None:
         Chunk(flow, 1, 0, encode_request(HeartbeatRequest(), version=4, correlation_id=number), number + 1)
         for number in range(4)
     ]
-    entries = [one for one in reader.entries(chunks) if isinstance(one, FrameEntry)]
+    entries = [one for one in chain.from_iterable(reader.batches(chunks, [])) if isinstance(one, FrameEntry)]
     assert [one.number for one in entries] == [5, 6, 7, 8]
     assert summary.frames == 0
 
@@ -211,7 +212,7 @@ def made(share: Share | None = None) -> tuple[Any, list[Any], Connections, list[
             Chunk(flow, 1, number * len(asked), asked, 1 + number),
             Chunk(back, 2, number * len(answer), answer, 7),
         ]
-    assert len(list(reader.entries(chunks[:2]))) == 2
+    assert len(list(reader.batches(chunks[:2], []))) == 2
     return reader._walk, arguments, reader, chunks[2:]
 
 

@@ -368,7 +368,7 @@ class Shares:
                     self.counts += 1
                     yield number
         try:
-            for entry in turns.entries(entries()):
+            for (entry,) in turns.batches([entry] for entry in entries()):
                 turns.write(entry, 6)
         except Failure as failure:
             return str(failure)

@@ -406,10 +406,14 @@ PyObject *frame_walk_take_run(PyObject *self, PyObject *const *arguments, Py_ssi
     }
     Py_ssize_t at = PyLong_AsSsize_t(arguments[1]);
     const int64_t limit = at < 0 ? -1 : limit_of(arguments[2]);
+    const FrameWalk *walk = (FrameWalk *)self;
     enum Taken outcome = limit < 0 ? FAILED : DONE;
-    while (outcome > DECLINED && at < PyList_GET_SIZE(arguments[0])) { /* which the collector may change */
+    bool is_turn = is_wanted(walk), is_over = false;
+    while (outcome > DECLINED && !is_over && at < PyList_GET_SIZE(arguments[0])) { /* which the collector may change */
         PyObject *chunk = Py_NewRef(PyList_GET_ITEM(arguments[0], at)), *entry = NULL;
-        outcome = take_chunk((FrameWalk *)self, chunk, limit, &entry);
+        outcome = take_chunk(walk, chunk, limit, &entry);
+        is_over = is_turn && !is_wanted(walk);
+        is_turn = is_wanted(walk);
         if (outcome == GIVEN && PyList_Append(arguments[3], entry) < 0)
             outcome = FAILED;
         at += outcome > DECLINED;

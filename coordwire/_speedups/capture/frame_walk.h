@@ -41,7 +41,8 @@ static inline bool is_of(const FrameWalk *walk, PyObject *object, int kind)
 
 /* The method `take`: one chunk. */
 PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
-/* The method `take_run`: chunks of a list up to the first that is declined. */
+/* The method `take_run`: chunks of a list up to the first that is declined, or to the last of a turn of the
+   walk's share. */
 PyObject *frame_walk_take_run(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

@@ -108,7 +108,7 @@ OWNS(FrameWalk, kinds, zero)
 
 PyDoc_STRVAR(take_run_doc, "take_run(chunks, at, limit, entries) -> int\n\n"
                            "Take the chunks from an index on, and add their entries to a list; the index of the first\n"
-                           "chunk that is declined, or after the last one.");
+                           "chunk that is declined, or after the last one of the list or of a turn of the share.");
 
 static PyMethodDef frame_walk_methods[] = {
     {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},

@@ -396,13 +396,14 @@ def _entries_to(
     plain: PlainLines | None = getattr(output, "plain", None)
     plain_line = None if plain is None else plain.line
     put = sys.stdout.write
+    plain_run = None if plain is None else plain.run
     batches = cast(Iterator[list[Entry]], _guarded_items(name, capture.batches(ends=False)))
-    entries: Iterator[Entry] = chain.from_iterable(batches)
-    if plain is not None and plain.run is not None and is_open and misses is None and turns is None:
-        entries = _without_runs(batches, plain.run, counts, TELLING if names_topics else frozenset())
     if turns is not None:
-        entries, learn, write = turns.entries(entries), turns.learn, turns.write
-        plain_line = plain_line and turns.plain_line
+        batches, learn, write = turns.batches(batches), turns.learn, turns.write
+        plain_line, plain_run = plain_line and turns.plain_line, plain_run and turns.plain_run
+    entries: Iterator[Entry] = chain.from_iterable(batches)
+    if plain_run is not None and is_open and misses is None:
+        entries = _without_runs(batches, plain_run, counts, TELLING if names_topics else frozenset())
     for entry in entries:
         if names_topics and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)

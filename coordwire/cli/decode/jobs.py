@@ -360,6 +360,7 @@ class ShareTurns:
         self._state: Any = None
         self._topics = TopicNames()
         self._plain_line: Callable[[Any, int], str | None] = _no_line
+        self._plain_run: Callable[[list[Any], int, int, frozenset[int]], tuple[str, int]] | None = None
 
     def begin(self, output: DecodeFormat, topics: TopicNames, *, learns: bool) -> None:
         """Begin to write. What the output has written so far, the command has written. learns: whether the
@@ -369,6 +370,7 @@ class ShareTurns:
         self.output, self._topics = output, topics
         plain = getattr(output, "plain", None)
         self._plain_line = _no_line if plain is None else plain.line
+        self._plain_run = None if plain is None else plain.run
         if learns:
             self.share.share_answer, self.share.shared_keys = topics.learn, TELLING
         if self._has_turn:
@@ -376,18 +378,18 @@ class ShareTurns:
         else:
             self._wait()
 
-    def entries(self, entries: Iterator[Entry]) -> Iterator[Entry]:
-        """The share's entries, with the turns between them."""
+    def batches(self, batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
+        """The share's entries in lists, each of one turn, with the turns between them."""
         trouble = None
         while True:
             try:
-                entry = next(entries)
+                batch = next(batches)
             except StopIteration:
                 break
             except Failure as failure:
                 trouble = failure
                 break
-            yield entry
+            yield batch
             if not self.share.is_next:
                 self._pass_on()
         if self.share.is_next:
@@ -419,6 +421,17 @@ class ShareTurns:
         sys.stdout.write(line)
         self._bound()
         return ""
+
+    def plain_run(self, batch: list[Entry], at: int, digits: int, stops: frozenset[int]) -> tuple[str, int]:
+        """The output's run of plain lines; an empty text where they wait."""
+        assert self._plain_run is not None
+        text, after = self._plain_run(batch, at, digits, stops)
+        if self._has_turn or after == at:
+            return text, after
+        self._waiting += [(entry, digits) for entry in batch[at:after]]
+        sys.stdout.write(text)
+        self._bound()
+        return "", after
 
     def _bound(self) -> None:
         """Wait for the turn if too much waits."""
