@@ -9,7 +9,8 @@
 
     decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
     runs.py           a run, a run twice, a plan of faults that is shrunk
-    world.py          one run: processes, the test's face, the trace
+    world.py          one run: processes, the test's face
+    trace.py          what is written down of a run: its trace, the log of its processes
     kafka.py          the fixture kafka, with its broker in the world's loop
     faults.py         plans of faults: their text, how a seed draws them, what they do
     checkers.py       what must hold

@@ -16,20 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import hashlib
 import inspect
 import logging
-import re
 import signal
 import sys
 import threading
 import warnings
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
-from itertools import islice
 from random import Random
 from typing import Any
 
@@ -41,18 +37,12 @@ from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
 from coordwire.testing.simulation.network import Host, Network
 from coordwire.testing.simulation.surroundings import LeftTheWorld
+from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
 
 __all__ = ["Service", "SimulatedWorld", "Test"]
 
 Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
 """What runs in a world."""
-
-_KEPT_LINES = 400
-_NEAR = 8
-"""A line of the log is repeated if it is one of so many last ones."""
-
-_LINES = 1_000
-"""So many lines of a trace are added to its digest at once."""
 
 _RESTART = 1.0
 """Seconds until a process starts again that has ended by an error."""
@@ -67,92 +57,8 @@ _STOP = 300.0
 """Seconds that a process may take to end when it is stopped."""
 
 _SETTLE = 0.1
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 log = logging.getLogger("coordwire.testing.simulation")
-
-
-class Trace:
-    """The events of a run as lines; all of them if `keep`, and their digest."""
-
-    def __init__(self, loop: SimulationLoop, *, keep: bool) -> None:
-        self._loop = loop
-        self._digest = hashlib.blake2b(digest_size=16)
-        self._waiting: list[str] = []
-        """Lines that are not in the digest yet."""
-        self.lines: list[str] | None = [] if keep else None
-        self.count = 0
-
-    def __call__(self, kind: str, text: str) -> None:
-        line = f"{self._loop.now:.6f} {kind} {text}"
-        self.count += 1
-        if self.lines is not None:
-            self.lines.append(line)
-        self._waiting.append(line)
-        if len(self._waiting) >= _LINES:
-            self._take()
-
-    def _take(self) -> None:
-        self._waiting.append("")
-        self._digest.update("\n".join(self._waiting).encode(errors="surrogateescape"))
-        self._waiting.clear()
-
-    @property
-    def digest(self) -> str:
-        if self._waiting:
-            self._take()
-        return self._digest.hexdigest()
-
-
-class _LogEntry:
-    """A line of the log, with the time of its first and its last occurrence."""
-
-    def __init__(self, text: str, now: float) -> None:
-        self.text = text
-        self.first = self.last = now
-        self.count = 1
-
-    @property
-    def line(self) -> str:
-        repeats = f" ({self.count} times until {self.last:.3f})" if self.count > 1 else ""
-        return f"{self.first:10.3f} {self.text}{repeats}"
-
-
-class _LogLines(logging.Handler):
-    """The log of the world's processes, in virtual time."""
-
-    def __init__(self, world: SimulatedWorld) -> None:
-        super().__init__(logging.INFO)
-        self.world = world
-        self._entries: deque[_LogEntry] = deque(maxlen=_KEPT_LINES)
-
-    @property
-    def lines(self) -> list[str]:
-        """The last lines; what is repeated without much in between has one."""
-        return [entry.line for entry in self._entries]
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self.world.is_over:
-            return
-        try:
-            message = _ADDRESS.sub("0x…", record.getMessage())
-        except Exception as error:  # a logging call that is wrong in itself
-            message = f"{record.msg!r}: {error!r}"
-        world = self.world
-        if record.exc_info and record.exc_info[1] is not None:
-            message += f" ({record.exc_info[1]!r})"
-        self.add(world.process_name(), record.levelname, f"{record.name}: {message}")
-        world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
-
-    def add(self, source: str, level: str, message: str) -> None:
-        """Write a line of a process, or of the world."""
-        text, now = f"{source:12} {level:7} {message}", self.world.loop.now
-        for entry in islice(reversed(self._entries), _NEAR):
-            if entry.text == text:
-                entry.count += 1
-                entry.last = now
-                return
-        self._entries.append(_LogEntry(text, now))
 
 
 class SimulatedProcess(LoopProcess):
@@ -337,7 +243,7 @@ class SimulatedWorld:
         self._random = Random(f"bytes/{seed}")
         self._services: dict[str, Service] = {}
         self._checkers = [checker(self) for checker in checkers]
-        self._lines = _LogLines(self)
+        self._lines = LogLines(self)
         self._failed: asyncio.Future[None] | None = None
         self._test = SimulatedProcess(None)
         for number in self.nodes:
@@ -478,7 +384,7 @@ class SimulatedWorld:
         """The run has failed; the first failure counts."""
         if self.failure is None and not self.is_over:
             self.failure = error
-            self.trace("failed", _ADDRESS.sub("0x…", repr(error)))
+            self.trace("failed", without_addresses(repr(error)))
             if self._failed is not None and not self._failed.done():
                 self._failed.set_result(None)
 
