@@ -409,46 +409,6 @@ def test_the_processes_of_shares_end_together(trouble: dict[str, int], expected:
         assert lines == [*map(str, range(len(lines)))]
 
 
-def large_capture(path: Path) -> str:
-    heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m" * 90)
-    return written(
-        path,
-        (
-            (number, 0, False, encode_request(heartbeat, version=4, correlation_id=number))
-            for number in range(4_000)
-        ),
-    )
-
-
-@pytest.mark.slow
-def test_a_closed_pipe_ends_all_shares_quietly(tmp_path: Path) -> None:
-    words = ["--jobs", "2", "--format", "json", large_capture(tmp_path / "large.pcap")]
-    process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr is not None
-    with process.stderr:
-        assert process.stderr.read() == b""  # and no process has it open
-    assert process.wait() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_all_shares(tmp_path: Path, number: signal.Signals, status: int) -> None:
-    """While one waits to write: its output is not read."""
-    words = ["--jobs", "2", "--format", "tree", large_capture(tmp_path / "large.pcap")]
-    process = subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    assert process.stdout is not None
-    process.stdout.read(1)
-    process.send_signal(number)
-    _, err = process.communicate()  # which ends when no process has the pipes open
-    assert (process.returncode, err) == (status, b"")
-
-
 def test_standard_input_has_one_process() -> None:
     single = subprocess.run([*COMMAND, str(GROUP)], capture_output=True)
     with GROUP.open("rb") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -209,39 +208,3 @@ def test_the_processes_end_together(inputs: list[list[str]], action: str, expect
     single = subprocess.run([*COMMAND, "--format", "json", inputs[0][0]], capture_output=True, text=True)
     assert single.stdout.startswith(process.stdout)
     assert len(process.stdout) < len(single.stdout)
-
-
-@pytest.fixture
-def large(tmp_path: Path) -> str:
-    """A capture with more output than a pipe holds."""
-    path = tmp_path / "large.pcap"
-    path.write_bytes(as_pcap(islice(traffic("joins"), 6_000)))
-    return str(path)
-
-
-@pytest.mark.slow
-def test_a_closed_pipe_ends_all_processes_quietly(large: str) -> None:
-    words = ["--jobs", "2", "--format", "json", large]
-    process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr is not None
-    with process.stderr:
-        assert process.stderr.read() == b""  # and no process has it open
-    assert process.wait() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_all_processes(large: str, number: signal.Signals, status: int) -> None:
-    """While the command waits to write: its output is not read."""
-    process = subprocess.Popen(
-        [*COMMAND, "--jobs", "2", "--format", "json", large], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    assert process.stdout is not None
-    process.stdout.read(1)
-    process.send_signal(number)
-    _, err = process.communicate()  # which ends when no process has the pipes open
-    assert (process.returncode, err) == (status, b"")
