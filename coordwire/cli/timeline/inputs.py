@@ -53,17 +53,16 @@ PART = 2_000
 
 
 class SharePart(NamedTuple):
-    """What one share gives of some entries. number: how many entries precede them; events: with their keys;
-    refused: the numbers of entries that weren't read whole, and whether the story misses them, and whether
-    they deviate; notes: with their statuses, for standard error; entries, outcome: of the last part the
-    number of all entries, and the times and APIs of all."""
+    """What one share gives of some entries. entries: how many there are up to their end; events: with their
+    keys; refused: the numbers of entries that weren't read whole, and whether the story misses them, and
+    whether they deviate; notes: with their statuses, for standard error; outcome: of the last part the times
+    and APIs of all."""
 
-    number: int
+    entries: int
     events: list[tuple[Key, Any]]
     questions: list[Question]
     refused: list[tuple[int, bool, bool]]
     notes: list[tuple[int, str]]
-    entries: int | None = None
     outcome: Any = None
 
 
@@ -291,11 +290,11 @@ class TimelineInputs:
             if story.entries - number >= PART:
                 events, questions = story.take()
                 self._any_events |= bool(events)
-                yield SharePart(number, events, questions, refused, self._taken_notes())
+                yield SharePart(story.entries, events, questions, refused, self._taken_notes())
                 number, refused = story.entries, []
         story.finish_share()
         outcome = self._span, self._apis
-        yield SharePart(number, *story.take(), refused, self._taken_notes(), story.entries, outcome)
+        yield SharePart(story.entries, *story.take(), refused, self._taken_notes(), outcome)
 
     def _taken_notes(self) -> list[tuple[int, str]]:
         notes, self._notes = self._notes, []

@@ -75,7 +75,7 @@ def _parts(reading: TimelineInputs, count: int, form: _Form) -> Iterator[Iterato
             received = _Received(reading, children)
             while True:
                 parts = received.next()
-                if len({(part.number, part.entries) for part in parts}) > 1:
+                if len({(part.entries, part.outcome is None) for part in parts}) > 1:
                     raise Failure(f"{shown(reading.place)}: {CHANGED}")
                 reading.add_parts(parts)
                 yield together.merged((part.events, part.questions) for part in parts)
