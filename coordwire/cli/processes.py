@@ -89,7 +89,7 @@ class Children(list[Child]):
         worker.pipe.close()
         worker.process.join()
         status = worker.process.exitcode
-        return Failure(f"{shown(name)}: the process that decoded it ended with status {status}")
+        return Failure(f"{shown(name)}: the process that read it ended with status {status}")
 
     def kill(self) -> None:
         """Kill all processes."""

@@ -104,7 +104,7 @@ def test_what_an_input_leaves_reaches_the_next() -> None:
 def test_a_process_that_was_killed_is_reported() -> None:
     process = script(killed=4)
     assert (
-        process.stdout.splitlines()[-1] == "Failure input-4: the process that decoded it ended with status -9"
+        process.stdout.splitlines()[-1] == "Failure input-4: the process that read it ended with status -9"
     )
     assert "result 9" in process.stdout
 
@@ -391,7 +391,7 @@ except Exception as error:
     ("trouble", "expected"),
     [
         ({}, "[0, 1, 2] 20"),
-        ({"killed": 1}, "Failure input: the process that decoded it ended with status -9"),
+        ({"killed": 1}, "Failure input: the process that read it ended with status -9"),
         ({"failing": 2}, "OSError [Errno 28] No space left on device"),
         ({"longer": 0}, "Failure input: the capture changed while it was read by several processes"),
         ({"longer": 1}, "Failure input: the capture changed while it was read by several processes"),

@@ -188,7 +188,7 @@ sys.exit(main(["timeline", "--format", "json", "--jobs", "2", {path!r}]))
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", "the process that decoded it ended with status -9"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "the process that read it ended with status -9"),
         pytest.param(
             "raise OSError(28, 'No space left on device')", "No space left on device", marks=pytest.mark.slow
         ),
