@@ -17,12 +17,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import coordwire
 from coordwire.records import Record, encode_batch
+from tests.bench import recorded_traffic
 from tests.bench.engine import check_engine
 from tests.bench.group_traffic import make
 from tests.bench.segments import segment
@@ -37,6 +40,11 @@ print(*[line for line in open("/proc/self/status") if line.startswith("VmHWM")],
 sys.exit(status)
 """
 JSON = ["decode", "--format", "json"]
+_PARQUET = ["decode", "--format", "parquet", "--out"]
+_PIPELINE = ["pipeline", "--engine", "local", "--workers", "1", "--no-report", "--out"]
+_OUT = "{out}"
+"""Stands for a new folder in the arguments of a command."""
+
 _FILTER = 'groupId == "billing-workers-3"'
 
 
@@ -50,7 +58,8 @@ class Cost(NamedTuple):
 def cost(arguments: list[str]) -> Cost:
     """Run a program to its end, without its output. Raises `RuntimeError` if it fails."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+") as errors, tempfile.TemporaryDirectory() as folder:
+        arguments = [f"{folder}/tables" if argument == _OUT else argument for argument in arguments]
         process = subprocess.Popen(
             arguments, stdout=subprocess.DEVNULL, stderr=errors, env=environment, cwd="/"
         )
@@ -65,7 +74,7 @@ def cost(arguments: list[str]) -> Cost:
 
 def commands(inputs: Path) -> dict[str, list[str]]:
     """The command lines, by their names in the table."""
-    groups, beats = str(inputs / "groups.pcap"), str(inputs / "heartbeats.pcap")
+    groups, beats, recorded = (str(inputs / f"{name}.pcap") for name in CAPTURES)
     log = str(inputs / "orders-0" / f"{0:020}.log")
     return {
         "`decode --format json`, 15 KB": [*JSON, str(inputs / "small.pcap")],
@@ -77,9 +86,15 @@ def commands(inputs: Path) -> dict[str, list[str]]:
         "`decode --format json --api Heartbeat`, groups": [*JSON, "--api", "Heartbeat", groups],
         "`timeline --format json`, groups": ["timeline", "--format", "json", groups],
         "`timeline --format json`, heartbeats": ["timeline", "--format", "json", beats],
-        "`decode --out`, Parquet, groups": [
-            "decode", "--format", "parquet", "--out", str(inputs / "tables"), groups
-        ],
+        "`decode --out`, Parquet, groups": [*_PARQUET, _OUT, groups],
+        "`pipeline --engine local`, groups": [*_PIPELINE, _OUT, groups],
+        "`pipeline --engine local`, heartbeats": [*_PIPELINE, _OUT, beats],
+        "`decode --format json`, recorded": [*JSON, recorded],
+        "`decode --format line`, recorded": ["decode", "--format", "line", recorded],
+        "`decode --format tree`, recorded": ["decode", "--format", "tree", recorded],
+        "`timeline --format json`, recorded": ["timeline", "--format", "json", recorded],
+        "`decode --out`, Parquet, recorded": [*_PARQUET, _OUT, recorded],
+        "`pipeline --engine local`, recorded": [*_PIPELINE, _OUT, recorded],
         "`segment dump`": ["segment", "dump", log],
         "`segment dump`, batches of one record": ["segment", "dump", log.replace("orders-0", "single-0")],
         "`segment verify`": ["segment", "verify", log],
@@ -87,12 +102,19 @@ def commands(inputs: Path) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-def make_inputs(folder: Path, groups: int, beats: int, log: int) -> None:
+CAPTURES: dict[str, Callable[[Path, int], None]] = {
+    "groups": partial(make, mostly="joins"),
+    "heartbeats": make,
+    "recorded": recorded_traffic.make,
+}
+
+
+def make_inputs(folder: Path, sizes: Iterable[int], log: int) -> None:
     """Write what isn't there yet; sizes in MiB. A quarter of the segment's is also written in batches of one
     record."""
-    for name, size, mostly in (("groups", groups, "joins"), ("heartbeats", beats, "heartbeats")):
+    for (name, write), size in zip(CAPTURES.items(), sizes, strict=True):
         if not (folder / f"{name}.pcap").exists():
-            make(folder / f"{name}.pcap", size << 20, mostly)
+            write(folder / f"{name}.pcap", size << 20)
     make(folder / "small.pcap", 15_000)
     path = folder / "orders-0" / f"{0:020}.log"
     path.parent.mkdir(exist_ok=True)
@@ -111,8 +133,8 @@ def main() -> int:
     parser.add_argument("--against", type=Path, metavar="TREE", help="another tree, with its extension built")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--inputs", type=Path, metavar="DIR", help="where inputs are kept (default: nowhere)")
-    parser.add_argument("--mebibytes", type=int, nargs=3, default=(56, 100, 128), metavar="N",
-                        help="of groups, of heartbeats, of a segment (56 100 128)")  # fmt: skip
+    parser.add_argument("--mebibytes", type=int, nargs=4, default=(56, 100, 56, 128), metavar="N",
+                        help="of groups, heartbeats, recordings, a segment (56 100 56 128)")  # fmt: skip
     options = parser.parse_args()
     check_engine([])
     trees = {"coordwire": TREE} | ({"other": options.against.resolve()} if options.against else {})
@@ -121,7 +143,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) if options.inputs is None else options.inputs.resolve()
         inputs.mkdir(exist_ok=True)
-        make_inputs(inputs, *options.mebibytes)
+        make_inputs(inputs, options.mebibytes[:-1], options.mebibytes[-1])
         columns = [*trees, *(["tshark"] if shutil.which("tshark") else [])]
         head = ["the processor's seconds", *columns, *[f"× {column}" for column in columns[1:]], "MiB"]
         print(f"| {' | '.join(head)} |\n|---|{'---:|' * (len(head) - 1)}")
