@@ -103,9 +103,7 @@ def test_what_an_input_leaves_reaches_the_next() -> None:
 
 def test_a_process_that_was_killed_is_reported() -> None:
     process = script(killed=4)
-    assert (
-        process.stdout.splitlines()[-1] == "Failure input-4: the process that read it ended with status -9"
-    )
+    assert process.stdout.splitlines()[-1] == "Failure input-4: the process that read it ended with status -9"
     assert "result 9" in process.stdout
 
 
