@@ -114,14 +114,15 @@ class KnownAnswers(Generic[T]):
 
     def of(self, entry: FrameEntry, body: str) -> T:
         """What is made of an answer. body: its body's text."""
+        if len(body) > LONGEST_TEXT:
+            return self._make(entry)
         key = entry.api_key, entry.body_version, body
         value = self.known.get(key)
         if value is None:
             value = self._make(entry)
-            if len(body) <= LONGEST_TEXT:
-                if len(self.known) >= MOST_TEXTS:
-                    self.known.clear()
-                self.known[key] = value
+            if len(self.known) >= MOST_TEXTS:
+                self.known.clear()
+            self.known[key] = value
         return value
 
 

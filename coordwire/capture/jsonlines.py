@@ -12,7 +12,7 @@ import json
 from binascii import b2a_base64
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.body_text import body_text
@@ -70,26 +70,39 @@ def entry_form(entry: Entry, digits: int, *, show_secrets: bool) -> dict[str, An
     return frame_form(entry, digits, show_secrets=show_secrets)
 
 
-def frame_form(
-    entry: FrameEntry, digits: int, *, show_secrets: bool, hidden: Withheld | None = None
-) -> dict[str, Any]:
-    """A frame's line as a dict, before it is written. hidden: what isn't shown of it, where that is known."""
-    if hidden is None:
-        hidden = NOTHING if show_secrets else withheld(entry)
+def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
+    """A frame's line as a dict, before it is written."""
+    hidden = NOTHING if show_secrets else withheld(entry)
     head, tail = _parts(entry, digits, show_secrets, hidden, None)
     return head | tail
 
 
-def _parts(
-    entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld, text_of_body: str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a frame's line has before its body, and the rest; with the body, unless its text is known."""
-    key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
+class FrameContent(NamedTuple):
+    """What a frame's line says of its content.
+
+    body: its JSON form, if that is asked for; error: why it was refused; raw: whether its bytes belong to the
+    line: "shown", "withheld" or None; redacted: the paths of what isn't shown.
+    """
+
+    body: Any
+    error: dict[str, Any] | None
+    header_tags: dict[str, str | None] | None
+    raw: Literal["shown", "withheld"] | None
+    redacted: list[str]
+    deviations: list[dict[str, Any]] | None
+
+
+def frame_content(
+    entry: FrameEntry, hidden: Withheld, *, show_secrets: bool, with_body: bool = True
+) -> FrameContent:
+    """What is said of a frame's content. hidden: what isn't shown of it; with_body: whether the JSON form is
+    made, which is to be left out only where it exists and has nothing to hide."""
+    version, error, header = entry.body_version, entry.error, entry.header
     body = None
     trouble = (
         None if error is None else {"reason": error.reason, "position": error.position, "path": error.path}
     )
-    if text_of_body is None and entry.message is not None and version is not None and not hidden.body:
+    if with_body and entry.message is not None and version is not None and not hidden.body:
         from coordwire.capture import partial_messages  # which plain frames do without
         from coordwire.jsonform import to_json
 
@@ -100,6 +113,40 @@ def _parts(
                 body = to_json(entry.message, version=version)
             except EncodeError as refusal:
                 trouble = {"reason": f"no JSON form: {refusal.reason}", "position": 0, "path": refusal.path}
+    header_tags = None
+    if header is not None and header.tags:
+        header_tags = {
+            str(tag): None if hidden.tags else b2a_base64(data, newline=False).decode()
+            for tag, data in header.tags.items()
+        }
+    redacted = list(hidden.paths)
+    if hidden.body and entry.message is not None:
+        redacted = ["body"]
+    elif body is not None:
+        redact(body, redacted)
+    if hidden.client:
+        redacted.append("client_id")
+    if hidden.tags and header is not None and header.tags:
+        redacted += [f"header_tags[{tag}]" for tag in header.tags]
+    raw: Literal["shown", "withheld"] | None = None
+    if trouble is not None or entry.deviations or entry.message is None or _written_otherwise(entry):
+        is_withheld = hidden.raw or (not show_secrets and trouble is not None and error is None)
+        raw = "withheld" if is_withheld else "shown"
+        if is_withheld:
+            redacted.append("raw")
+    deviations = [
+        {"reason": deviation.reason, "position": deviation.position, "path": deviation.path}
+        for deviation in entry.deviations
+    ]
+    return FrameContent(body, trouble, header_tags, raw, redacted, deviations or None)
+
+
+def _parts(
+    entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld, text_of_body: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a frame's line has before its body, and the rest; with the body, unless its text is known."""
+    key, version = entry.api_key, entry.body_version
+    content = frame_content(entry, hidden, show_secrets=show_secrets, with_body=text_of_body is None)
     form: dict[str, Any] = {
         "capture": text(entry.capture), "frame": entry.number, **_packets(entry), "flow": entry.flow,
         "time": _time(entry, digits), "direction": entry.direction,
@@ -117,42 +164,25 @@ def _parts(
     form["clientId"] = None if hidden.client else entry.client_id
     if entry.client_is_unknown:
         form["clientIsUnknown"] = True
-    if header is not None and header.tags:
-        form["headerTags"] = {
-            str(tag): None if hidden.tags else b2a_base64(data, newline=False).decode()
-            for tag, data in header.tags.items()
-        }
+    if content.header_tags is not None:
+        form["headerTags"] = content.header_tags
     if entry.token:
         form["token"] = True
     form["size"] = len(entry.body)
     if (latency := entry.latency_ns) is not None:
         form["latencyMs"] = round(latency / 1e6, 6)
-    tail: dict[str, Any] = {} if text_of_body is not None else {"body": body}
-    tail["error"] = trouble
+    tail: dict[str, Any] = {} if text_of_body is not None else {"body": content.body}
+    tail["error"] = content.error
     if not hidden.body and (errors := answer_errors(entry)):
         tail["errors"] = [error_form(answer_error) for answer_error in errors]
-    redacted = list(hidden.paths)
-    if hidden.body and entry.message is not None:
-        redacted = ["body"]
-    elif body is not None:
-        redact(body, redacted)
-    if hidden.client:
-        redacted.append("client_id")
-    if hidden.tags and header is not None and header.tags:
-        redacted += [f"header_tags[{tag}]" for tag in header.tags]
-    if trouble is not None or entry.deviations or entry.message is None or _written_otherwise(entry):
-        if hidden.raw or (not show_secrets and trouble is not None and error is None):
-            redacted.append("raw")
-            tail["withheld"] = size_withheld(entry)
-        else:
-            tail["raw"] = entry.body.hex()
-    if redacted:
-        tail["redacted"] = redacted
-    if entry.deviations:
-        tail["deviations"] = [
-            {"reason": deviation.reason, "position": deviation.position, "path": deviation.path}
-            for deviation in entry.deviations
-        ]
+    if content.raw == "shown":
+        tail["raw"] = entry.body.hex()
+    elif content.raw is not None:
+        tail["withheld"] = size_withheld(entry)
+    if content.redacted:
+        tail["redacted"] = content.redacted
+    if content.deviations is not None:
+        tail["deviations"] = content.deviations
     return form, tail
 
 

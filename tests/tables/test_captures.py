@@ -155,7 +155,7 @@ def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) ->
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the body was not asked for")
 
-    monkeypatch.setattr("coordwire.tables.readers.frame_rows.frame_form", never)
+    monkeypatch.setattr("coordwire.tables.readers.frame_rows.frame_content", never)
     source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))
     groups = plan(source, options)
     batches = [batch for group in groups for batch in read(source, group, options, ["api", "size"])]

@@ -309,13 +309,14 @@ class _Work:
                 batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
-        def tell(entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry]) -> None:
+        def tell(entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry]) -> Sequence[bool]:
             plain = judge.flags(frames)
             if has_timeline and (events := timeline.feed_all(entries)):
                 tables.extend(stories.add(events))
             if has_traffic:
                 counted = [in_time_range(entry, self.options) for entry in frames]
                 add_traffic(traffic.feed(frames, plain, counted))
+            return plain
 
         def add_traffic(rows: list[tuple[Any, ...]]) -> None:
             batches = builders["traffic"].add_all(rows, TRAFFIC_SIZE)

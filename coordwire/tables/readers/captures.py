@@ -14,6 +14,7 @@ __all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import compress
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from coordwire.capture.body_text import is_refused
@@ -96,7 +97,7 @@ def read_frames(
     see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
-    tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry]], None] | None = None,
+    tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry]], Sequence[bool]] | None = None,
     read_entries: Iterable[Entry] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
@@ -104,9 +105,9 @@ def read_frames(
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
-    what `together` gives of the capture. read_entries: the entries, if they were read already. Raises
-    `OSError` where a file can't be read; in failfast mode `DecodeError` for what couldn't be read or was
-    refused.
+    what `together` gives of the capture; it returns `is_plain` of each frame. read_entries: the entries, if
+    they were read already. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
+    what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
@@ -131,19 +132,22 @@ def read_frames(
             else together([entry] for entry in read_entries)
         )
         for batch, frames in lists:
-            if tell is not None:
-                tell(batch, frames)
+            plain = None if tell is None else tell(batch, frames)
             if options.failfast:
                 _refuse(batch, part, options, frames_too=not has_other_shares)
             if not has_other_shares:
                 if see is not None:
                     see(frames)
+                selected = frames
                 if bounded:
-                    frames = [entry for entry in frames if in_time_range(entry, options)]
-                yield from rows.add(frames, builder)
-            for entry in batch:
-                if isinstance(entry, UnreadableRange):
-                    yield bad_of(entry, part.path, show_secrets=options.show_secrets)
+                    in_range = [in_time_range(entry, options) for entry in frames]
+                    selected = list(compress(frames, in_range))
+                    plain = None if plain is None else list(compress(plain, in_range))
+                yield from rows.add(selected, builder, plain)
+            if len(batch) > len(frames):
+                for entry in batch:
+                    if isinstance(entry, UnreadableRange):
+                        yield bad_of(entry, part.path, show_secrets=options.show_secrets)
     except DecodeError as error:  # no capture at all
         if options.failfast:
             raise

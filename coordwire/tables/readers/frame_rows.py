@@ -1,8 +1,8 @@
 """Frames and error codes as rows of their tables.
 
 Strategy: most frames are complete Kafka frames with nothing to withhold and no deviation, whose body's text
-is known (`body_text`). Their rows are made by `plain_frames`, column by column where many of them follow one
-another. All others go through the JSON line's form (`frame_form`), of which each column takes its part.
+is known (`body_text`). Their rows are made by `plain_frames`, column by column. What the JSON line says of
+the content of all others (`frame_content`) is put between those.
 Rules: a row says what `coordwire decode --format json` says of the same frame, whichever way it is made.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from coordwire.capture.answer_errors import (
     ErrorPlace,
@@ -25,15 +25,12 @@ from coordwire.capture.answer_errors import (
 )
 from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.jsonlines import encode, frame_form, text
+from coordwire.capture.jsonlines import FrameContent, encode, frame_content, text
 from coordwire.capture.plain_lines import PlainFrames, is_plain
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, error_row_maker
 from coordwire.tables.readers.rows import RowBuffer, microseconds
-
-NINE = 9
-"""Decimals of a second; the JSON line's own time isn't used."""
 
 ERROR_SIZE = 300
 """About how many bytes a row of the errors table has."""
@@ -41,7 +38,16 @@ ERROR_SIZE = 300
 ROW = 200
 """What a row of the frames table has on top of its body's text, about."""
 
-_NO_FORM: dict[str, Any] = {}
+
+class _Shown(NamedTuple):
+    """What a frame's row has from the frame's content. code: its error code and the code's name."""
+
+    content: FrameContent
+    client: str | None
+    code: tuple[int | None, str | None]
+
+
+_NO_CONTENT = _Shown(FrameContent(None, None, None, None, [], None), None, NO_CODE)
 
 
 class FrameRows:
@@ -57,13 +63,10 @@ class FrameRows:
     def row(self, entry: FrameEntry) -> Sequence[Any]:
         """The values, in the order of the columns."""
         if not self._formed:
-            return [get(entry, _NO_FORM) for get in self._getters]
+            return [get(entry, _NO_CONTENT) for get in self._getters]
         if is_plain(entry, show_secrets=self._show_secrets):
             return [column[0] for column in self._plain_columns([entry])]
-        hidden = NOTHING if self._show_secrets else withheld(entry)
-        form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
-        form["answered"] = (None if hidden.body else error_code(entry)) or NO_CODE
-        return [get(entry, form) for get in self._getters]
+        return self._any_row(entry)
 
     def add(
         self, entries: Sequence[FrameEntry], builder: RowBuffer, plain: Iterable[bool] | None = None
@@ -75,20 +78,42 @@ class FrameRows:
         if not self._formed:
             yield from builder.add_items(entries, list(map(row_size, entries)), self._any_columns)
             return
-        flags = iter(self._judge.flags(entries) if plain is None else plain)
-        for are_plain, group in groupby(entries, lambda entry: next(flags)):
-            run = list(group)
-            if are_plain:
-                sizes = [4 * len(entry.body) + ROW for entry in run]
-                yield from builder.add_items(run, sizes, self._plain_columns)
-                continue
-            for entry in run:
-                if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
-                    yield batch
+        flags = self._judge.flags(entries) if plain is None else plain
+        sizes = [4 * len(entry.body) + ROW for entry in entries]
+        others = {id(entry) for entry, flag in zip(entries, flags, strict=True) if not flag}
+        columns = partial(self._mixed_columns, others) if others else self._plain_columns
+        yield from builder.add_items(entries, sizes, columns)
+
+    def _mixed_columns(self, others: set[int], entries: Sequence[FrameEntry]) -> list[list[Any]]:
+        """The columns of frames that are not all plain. others: the ids of those that are not."""
+        plain: list[FrameEntry] = []
+        rows: list[Sequence[Any]] = []
+        places: list[int] = []
+        for entry in entries:
+            if id(entry) in others:
+                rows.append(self._any_row(entry))
+                places.append(len(plain))
+            else:
+                plain.append(entry)
+        columns = self._plain_columns(plain) if plain else [[] for _ in self._getters]
+        if not rows:
+            return [list(column) for column in columns]
+        return [
+            _merged(column, places, values)
+            for column, values in zip(columns, zip(*rows, strict=True), strict=True)
+        ]
+
+    def _any_row(self, entry: FrameEntry) -> Sequence[Any]:
+        """The row of any frame."""
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        content = frame_content(entry, hidden, show_secrets=self._show_secrets)
+        code = (None if hidden.body else error_code(entry)) or NO_CODE
+        shown = _Shown(content, None if hidden.client else entry.client_id, code)
+        return [get(entry, shown) for get in self._getters]
 
     def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
         """The columns of frames that need no form."""
-        return [[get(entry, _NO_FORM) for entry in entries] for get in self._getters]
+        return [[get(entry, _NO_CONTENT) for entry in entries] for get in self._getters]
 
 
 class ErrorRows:
@@ -129,7 +154,7 @@ class ErrorRows:
 
 
 def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
-    row = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
+    row = {name: _COLUMNS[name](entry, _NO_CONTENT) for name in _OF_FRAME}
     return row | {
         "client_id": None if hidden.client else entry.client_id, "error_path": place.path,
         "error_code": place.code, "error_name": place.name,
@@ -145,19 +170,27 @@ def row_size(entry: FrameEntry) -> int:
 
 # --- columns ---
 
-Getter = Callable[[FrameEntry, dict[str, Any]], Any]
+Getter = Callable[[FrameEntry, _Shown], Any]
 
 
-def _json(name: str) -> Getter:
-    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
-        value = form.get(name)
-        return None if value is None else encode(value)
+def _merged(column: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """A column with more values in it. places: of each, how many of the column are before it."""
+    merged: list[Any] = []
+    start = 0
+    for place, value in zip(places, values, strict=True):
+        merged += column[start:place]
+        merged.append(value)
+        start = place
+    merged += column[start:]
+    return merged
 
-    return get
+
+def _json(value: Any) -> str | None:
+    return None if value is None else encode(value)
 
 
 def _error(name: str) -> Getter:
-    return lambda entry, form: (form["error"] or {}).get(name)
+    return lambda entry, shown: (shown.content.error or {}).get(name)
 
 
 def throttle_time(body: Any) -> int | None:
@@ -166,56 +199,52 @@ def throttle_time(body: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _raw(entry: FrameEntry, form: dict[str, Any]) -> bytes | None:
-    return entry.body if "raw" in form else None
-
-
-def _latency(entry: FrameEntry, form: dict[str, Any]) -> float | None:
+def _latency(entry: FrameEntry, shown: _Shown) -> float | None:
     latency = entry.latency_ns
     return None if latency is None else round(latency / 1e6, 6)
 
 
 def _host(side: str) -> Getter:
-    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
+    def get(entry: FrameEntry, shown: _Shown) -> str | None:
         return None if entry.connection is None else str(getattr(entry.connection, side))
 
     return get
 
 
 _FORMED: dict[str, Getter] = {
-    "client_id": lambda entry, form: form["clientId"],
-    "error_code": lambda entry, form: form["answered"][0],
-    "error_name": lambda entry, form: form["answered"][1],
+    "client_id": lambda entry, shown: shown.client,
+    "error_code": lambda entry, shown: shown.code[0],
+    "error_name": lambda entry, shown: shown.code[1],
     "error_reason": _error("reason"),
     "error_position": _error("position"),
     "error_path": _error("path"),
-    "throttle_time_ms": lambda entry, form: throttle_time(form["body"]),
-    "body": _json("body"),
-    "header_tags": _json("headerTags"),
-    "raw": _raw,
-    "redacted": lambda entry, form: form.get("redacted"),
-    "deviations": _json("deviations"),
+    "throttle_time_ms": lambda entry, shown: throttle_time(shown.content.body),
+    "body": lambda entry, shown: _json(shown.content.body),
+    "header_tags": lambda entry, shown: _json(shown.content.header_tags),
+    "raw": lambda entry, shown: entry.body if shown.content.raw == "shown" else None,
+    "redacted": lambda entry, shown: shown.content.redacted or None,
+    "deviations": lambda entry, shown: _json(shown.content.deviations),
 }
-"""What only the JSON line knows."""
+"""What only the content says."""
 
 _COLUMNS: dict[str, Getter] = {
-    "input_file": lambda entry, form: text(entry.capture),
-    "frame": lambda entry, form: entry.number,
-    "flow": lambda entry, form: entry.flow,
+    "input_file": lambda entry, shown: text(entry.capture),
+    "frame": lambda entry, shown: entry.number,
+    "flow": lambda entry, shown: entry.flow,
     "client_address": _host("client"),
     "broker_address": _host("broker"),
-    "time": lambda entry, form: microseconds(entry.time_ns),
-    "time_ns": lambda entry, form: entry.time_ns,
-    "direction": lambda entry, form: entry.direction,
-    "api_key": lambda entry, form: entry.api_key,
-    "api": lambda entry, form: entry.api_name,
-    "api_version": lambda entry, form: entry.api_version,
-    "body_version": lambda entry, form: entry.body_version,
-    "correlation_id": lambda entry, form: entry.correlation_id,
-    "size": lambda entry, form: entry.size,
+    "time": lambda entry, shown: microseconds(entry.time_ns),
+    "time_ns": lambda entry, shown: entry.time_ns,
+    "direction": lambda entry, shown: entry.direction,
+    "api_key": lambda entry, shown: entry.api_key,
+    "api": lambda entry, shown: entry.api_name,
+    "api_version": lambda entry, shown: entry.api_version,
+    "body_version": lambda entry, shown: entry.body_version,
+    "correlation_id": lambda entry, shown: entry.correlation_id,
+    "size": lambda entry, shown: entry.size,
     "latency_ms": _latency,
-    "dialect": lambda entry, form: str(entry.dialect),
-    "token": lambda entry, form: entry.token,
+    "dialect": lambda entry, shown: str(entry.dialect),
+    "token": lambda entry, shown: entry.token,
     **_FORMED,
 }
 _OF_FRAME = ("input_file", "frame", "time", "api", "api_version", "client_address", "broker_address")

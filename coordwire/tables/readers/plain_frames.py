@@ -13,7 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from coordwire._speedups import native
-from coordwire.capture.answer_errors import ErrorPlace, KnownAnswers, carries_codes, error_code
+from coordwire.capture.answer_errors import (
+    LONGEST_TEXT,
+    ErrorPlace,
+    KnownAnswers,
+    carries_codes,
+    error_code,
+)
 from coordwire.capture.body_text import NO_TEXT
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
@@ -70,6 +76,7 @@ def _scope() -> dict[str, Any]:
         "lists": _slot_lists, "names": _Names(), "apis": _Apis(),
         "known_ends": ends.known, "ends_of": ends,
         "no_answer": NO_ANSWER, "known_answers": answers.known, "answer_of": answers.of,
+        "longest": LONGEST_TEXT,  # the hash of a long text takes longer than what it says
     }  # fmt: skip
 
 
@@ -198,8 +205,8 @@ _VALUES = {
     "throttle_time_ms": "[one[0] for one in answers]",
     "error_code": "[one[1] for one in answers]",
     "error_name": "[one[2] for one in answers]",
-    "body": "[body for body, _ in texts]",
-    "raw": "[body if flags & 2 else None for body, (_, flags) in zip(bodies, texts)]",
+    "body": "texts",
+    "raw": "[body if found & 2 else None for body, found in zip(bodies, flags)]",
 }
 """The columns that differ, as expressions by the lists of the entries' values."""
 
@@ -215,10 +222,12 @@ _SAME = {
 _COLUMNS = """\
 def plain_columns(es):
     (captures, numbers, flows, times, bodies, keys, versions, body_versions, ids, clients, requests,
-     connections, texts) = lists(es)
+     connections, body_texts) = lists(es)
+    texts, flags = zip(*body_texts)
     ends = [known_ends.get(id(connection)) or ends_of(connection) for connection in connections]
     answers = [
-        no_answer if asked is None else known_answers.get((key, version, text[0])) or answer_of(e, text[0])
+        no_answer if asked is None
+        else len(text) <= longest and known_answers.get((key, version, text)) or answer_of(e, text)
         for e, asked, key, version, text in zip(es, requests, keys, body_versions, texts)
     ]
     return ({values})
