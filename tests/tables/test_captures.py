@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow
 
 import coordwire
+from coordwire._speedups import native
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
+from coordwire.capture.plain_lines import PlainFrames
 from coordwire.errors import DecodeError
 from coordwire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from coordwire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from coordwire.records import Record, encode_batch
 from coordwire.tables.columns import ERRORS, FRAMES
 from coordwire.tables.options import Options, parse_options
-from coordwire.tables.readers.captures import read_errors
+from coordwire.tables.readers.captures import read_errors, read_frames
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from coordwire.tables.readers.splits import Part
 
@@ -176,6 +180,30 @@ def test_times_and_secrets(tmp_path: Path) -> None:
     hidden = [row for row in all_rows if row["redacted"]]
     assert hidden
     assert not [row for row in table if row["redacted"]]
+
+
+def test_frames_that_were_judged_before_are_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a capture with frames that deviate, all of it or the second half."""
+    path = str(CAPTURES / "confluent__rdmock__group-range.pcap")
+    (part,) = (part for group in plan(SOURCES["kafka-capture"], Options(paths=(path,))) for part in group)
+    all_rows = frames(Options(paths=(path,)))
+    middle = all_rows[len(all_rows) // 2]["time_ns"] // 1_000_000
+    judge = PlainFrames(show_secrets=False).flags  # bound before the class loses it
+    seen: set[bool] = set()
+
+    def tell(entries: Sequence[Entry | ConnectionSign], read: Sequence[FrameEntry]) -> list[bool]:
+        flags = judge(read)
+        seen.update(flags)
+        return flags
+
+    for options in (Options(paths=(path,)), Options(paths=(path,), starting_timestamp=middle)):
+        expected = frames(options)
+        with monkeypatch.context() as patch:
+            patch.setattr(PlainFrames, "flags", None)
+            batches = list(read_frames(part, options, [*expected[0]], tell=tell))
+        assert [row for batch in batches for row in batch.to_pylist()] == expected  # type: ignore[union-attr]
+    assert 0 < len(expected) < len(all_rows)
+    assert seen == ({False} if native is None else {False, True})
 
 
 def test_strict_refuses_what_is_otherwise_a_deviation() -> None:
