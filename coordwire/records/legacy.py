@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from zlib import crc32
 
-from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, counted
+from coordwire.errors import CoordwireError, CorruptBatch, NotInVersion, OutOfRange, counted
 from coordwire.records.batch import (
     APPEND_TIME,
     CODEC_BITS,
@@ -36,7 +36,7 @@ from coordwire.records.compression import Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.strict import Origin, wrap64
 
-__all__ = ["LegacyBatch", "MessageSetWriter"]
+__all__ = ["LegacyBatch", "MessageSetWriter", "message_count"]
 
 ENTRY = Struct(">qi")
 """Offset and size of what follows."""
@@ -160,6 +160,37 @@ class LegacyBatch(RecordBatch):
                 f"the wrapper's offset {outer} is below its last message's {last}", 0, "offset"
             )
         return outer - last if outer else 0
+
+
+def message_count(view: memoryview) -> int | None:
+    """How many records a `LegacyBatch` of these bytes has, without making them; None where iterating it is
+    refused, or needs a codec's library that is not installed."""
+    try:
+        batch = LegacyBatch(view)
+        if not batch.attributes & CODEC_BITS:
+            batch.verify()
+            return 1
+        data = batch.payload()
+    except CoordwireError:
+        return None
+    magic, size, pos, number, offset = batch.magic, len(data), 0, 0, 0
+    while pos < size:
+        if size - pos < OVERHEAD[magic]:
+            return None
+        offset, length, _, inner, attributes = MESSAGE.unpack_from(data, pos)
+        end = pos + ENTRY.size + length
+        key_at = pos + OVERHEAD[magic] - 8
+        key = _INT32(data, key_at)[0]
+        value_at = key_at + 4 + max(key, 0)
+        if inner != magic or attributes & CODEC_BITS or key < -1 or not value_at + 4 <= end <= size:
+            return None
+        value = _INT32(data, value_at)[0]
+        if value < -1 or value_at + 4 + max(value, 0) != end:
+            return None
+        pos = end
+        number += 1
+    is_below = magic and 0 != batch.last_offset < offset
+    return None if is_below or not number else number
 
 
 def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 from uuid import UUID
+from zlib import crc32
 
 import pytest
 
@@ -19,9 +21,12 @@ from coordwire import to_json
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
 from coordwire.capture.reader import Capture
+from coordwire.errors import CorruptBatch
 from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponse, MetadataResponseTopic
 from coordwire.records import Record, batches, encode_batch
+from coordwire.records.compression import compress
+from coordwire.records.legacy import LegacyBatch, message_count
 from coordwire.tables.columns import TRAFFIC
 from coordwire.tables.readers import traffic_rows
 from coordwire.tables.readers.traffic_rows import TrafficRows, record_count
@@ -31,6 +36,8 @@ CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap
 NAMES = [column.name for column in TRAFFIC]
 KEY = NAMES[: NAMES.index("requests")]
 MINUTE = 60_000_000_000
+GZIP = 1
+EDGES = (0, 1, 2, 15, 16, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 def frames(path: Path) -> list[FrameEntry]:
@@ -184,6 +191,23 @@ def test_frames_that_are_not_counted_give_names() -> None:
     assert rows
 
 
+def test_software_is_of_the_frames_after_its_name() -> None:
+    entries = frames(CAPTURES[2])
+    rows = traffic([entry for entry in entries if entry.api_name != "ApiVersions"] + entries)
+    names = {row["client_software_name"] for row in rows if row["api"] == "InitProducerId"}
+    assert names == {None, "kafka-python"}
+
+
+@pytest.mark.parametrize("api", ["InitProducerId", "Metadata", "Produce"])
+def test_frames_of_another_dialect(api: str) -> None:
+    entries = [entry for entry in frames(CAPTURES[2]) if entry.api_name == api]
+    entry = entries[api == "Metadata"]  # its answer
+    other = replace(entry, dialect="another", text=None, message=None)
+    rows = [row for row in traffic([entry, other, entry]) + traffic([other, entry]) if row["topic"] is None]
+    counts = [(row["api"], row["requests"] + row["responses"]) for row in rows]
+    assert counts == [(api, 2), (None, 1), (None, 1), (api, 1)]
+
+
 def test_a_topic_is_named_by_its_id_until_metadata_names_it() -> None:
     number = UUID(int=77)
     data = encode_batch([Record(value=b"a"), Record(value=b"b")])
@@ -217,11 +241,54 @@ def test_records_are_counted_by_headers() -> None:
     assert record_count(None) == record_count(b"") == 0
 
 
+def message(magic: int, codec: int, value: bytes, offset: int) -> bytes:
+    body = bytes([magic, codec]) + bytes(8 * magic) + b"\xff" * 4 + len(value).to_bytes(4) + value
+    return offset.to_bytes(8) + (4 + len(body)).to_bytes(4) + crc32(body).to_bytes(4) + body
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_are_counted_as_they_are_read(magic: int) -> None:
+    """Those in sound wrappers, with any byte changed or gone, and messages that are not wrapped."""
+    rows = [Record(timestamp=5, key=b"k", value=b"v"), Record(timestamp=5)]
+    inside = encode_batch(rows, magic=magic, base_offset=0)
+    changed = [inside[:at] + bytes([byte]) + inside[at + 1 :] for at in range(len(inside)) for byte in EDGES]
+    cut = [inside[:at] for at in range(len(inside))] + [inside + bytes(size) for size in range(1, 40)]
+    wrapped = [
+        message(magic, GZIP, compress("gzip", data, magic=magic), offset)
+        for offset in (0, 9)
+        for data in [*changed, *cut, inside]
+    ]
+    wrapped += [message(magic, codec, compress("gzip", inside, magic=magic), 1) for codec in range(8)]
+    wrapped += [message(1 - magic, GZIP, compress("gzip", inside, magic=magic), 1)]
+    whole = encode_batch(rows[:1], magic=magic), wrapped[-3]
+    sized = struct.Struct(">8xi")
+    others = [
+        data[:at] + bytes([byte]) + data[at + 1 :]
+        for data in whole
+        for at in range(len(data))
+        for byte in EDGES
+    ]
+    others = [data for data in others if data[16] < 2 and sized.unpack_from(data)[0] == len(data) - 12]
+    counts = [message_count(memoryview(data)) for data in [*wrapped, *others]]
+    assert counts == list(map(read_count, [*wrapped, *others]))
+    assert {None, 1, 2} == set(counts)
+
+
+def read_count(data: bytes) -> int | None:
+    try:
+        return sum(1 for _ in LegacyBatch(memoryview(data)))
+    except CorruptBatch:
+        return None
+
+
 def test_hostile_headers_are_counted_in_bounds() -> None:
     data = bytearray(encode_batch([Record(value=b"x")]))
     for size in (0, -1, -12, 1 << 31 - 1, 0x7FFFFFFF):
         data[8:12] = (size & 0xFFFFFFFF).to_bytes(4, "big")
         assert record_count(bytes(data)) == 0
+    data = bytearray(message(1, 0, b"x", 0))
+    data[11] += 1
+    assert record_count(bytes(data)) == 0
     rng = random.Random(3)
     for _ in range(300):
         assert record_count(rng.randbytes(rng.randrange(200))) >= 0

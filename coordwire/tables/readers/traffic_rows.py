@@ -29,6 +29,7 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CoordwireError
 from coordwire.records import UnreadableRange, batches
 from coordwire.records.batch import HEADER
+from coordwire.records.legacy import message_count
 from coordwire.tables.readers.plain_frames import KnownEnds
 from coordwire.tables.readers.rows import microseconds
 from coordwire.timeline.consumer_data import id_text
@@ -56,36 +57,35 @@ _NUMBER = struct.Struct(">i").unpack_from
 _LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 16, 22, 57
 
 Software: TypeAlias = "tuple[str | None, str | None]"
-_Place: TypeAlias = "tuple[int | None, str | None]"
-"""The API and client of a frame, of one connection in one minute."""
 
-_OPENED = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.API_VERSIONS, ApiKey.METADATA))
-"""APIs of which the messages are looked into."""
+NAMING = frozenset((ApiKey.API_VERSIONS, ApiKey.METADATA))
+"""APIs whose frames name software and topics."""
+
+_OF_TOPICS = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH))
+"""APIs whose frames are counted by topic and partition too."""
 
 
 class _Key(NamedTuple):
+    """What the frames of a row have in common, but for the minute."""
+
     client_id: str | None
     client_address: str | None
     broker_address: str | None
     software: Software
     api_key: int | None
     api: str | None
-    topic: str | None = None
-    partition: int | None = None
-
-
-NAMING = (ApiKey.API_VERSIONS, ApiKey.METADATA)
-"""APIs whose frames name software and topics."""
 
 
 class _Counts:
-    """The numbers of one row."""
+    """The numbers of one row. parts: those of the same frames by topic and partition."""
 
-    __slots__ = ("bytes", "errors", "latencies", "records", "requests", "responses")
+    __slots__ = ("bytes", "errors", "key", "latencies", "parts", "place", "records", "requests", "responses")
 
-    def __init__(self) -> None:
+    def __init__(self, key: _Key, topic: str | None = None, partition: int | None = None) -> None:
+        self.key, self.place = key, (topic, partition)
         self.requests = self.responses = self.records = self.bytes = self.errors = 0
         self.latencies: array[float] = array("d")
+        self.parts: dict[tuple[str, int], _Counts] = {}
 
 
 class TrafficRows:
@@ -93,9 +93,10 @@ class TrafficRows:
 
     def __init__(self, *, show_secrets: bool) -> None:
         self._show_secrets = show_secrets
-        self._minutes: dict[int | None, dict[_Key, _Counts]] = {}
+        self._keys: dict[int | None, dict[_Key, _Counts]] = {}
+        self._minutes: dict[int | None, list[_Counts]] = {}
         self._minute_ns = 0, 0
-        self._recent: dict[int | None, dict[_Place, _Counts]] = {}
+        self._recent: dict[int | None, dict[tuple[int | None, str | None], _Counts]] = {}
         self._rows = self._latencies = 0
         self._ends = KnownEnds()
         self._software: dict[int, Software] = {}
@@ -111,67 +112,71 @@ class TrafficRows:
         began, ends = self._minute_ns
         for entry, is_plain, is_counted in zip(entries, plain, counted or repeat(True), strict=False):
             api_key, time_ns, connection = entry.api_key, entry.time_ns, entry.connection
-            if not is_plain or not is_counted or api_key in _OPENED or time_ns is None:
-                if is_counted or api_key in NAMING:
-                    rows += self._feed(entry, counted=is_counted)
+            names, is_open = api_key in NAMING, is_plain
+            if not (is_counted or names):
                 continue
-            client = known_client(entry)
-            places = self._recent.get(None if connection is None else connection.stream)
-            counts = None if places is None else places.get((api_key, client))
-            if counts is None or not began <= time_ns < ends:
-                rows += self._over(time_ns // MINUTE_NS)
-                counts = self._of(time_ns // MINUTE_NS, self._key(entry, client))
-                began, ends = self._remember_place(entry, (api_key, client), counts)
-            counts.bytes += len(entry.body)
-            request = entry.request
-            if request is None:
-                counts.requests += 1
+            if is_plain:
+                client, errors = known_client(entry), (entry.text or NO_TEXT)[1] & HAS_CODES
             else:
-                counts.responses += 1
-                counts.errors += (entry.text or NO_TEXT)[1] & HAS_CODES
-                if request.time_ns is not None:
-                    counts.latencies.append((time_ns - request.time_ns) / 1e6)
-                    self._latencies += 1
+                client, is_open, errors = self._examine(entry)
+            if names and is_open:
+                self._learn(entry)
+            if not is_counted:
+                continue
+            counts = None
+            if is_plain and time_ns is not None and began <= time_ns < ends:
+                places = self._recent.get(None if connection is None else connection.stream)
+                counts = None if places is None else places.get((api_key, client))
+            if counts is None:
+                minute = None if time_ns is None else time_ns // MINUTE_NS
+                rows += self._over(minute)
+                counts = self._of(minute, entry, client)
+                if is_plain and minute is not None:
+                    began, ends = self._remember_place(entry, minute, client, counts)
+            self._count(counts, entry, errors, len(entry.body) + entry.released)
+            if api_key in _OF_TOPICS and is_open:
+                self._count_partitions(counts, entry)
             if self._latencies > MOST_LATENCIES or self._rows > MOST_ROWS:
                 rows += self.finish()
         return rows
 
-    def _feed(self, entry: FrameEntry, *, counted: bool) -> list[tuple[Any, ...]]:
-        """Count a frame whose message is looked into, or of which something is withheld."""
-        self._capture = entry.capture
-        minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
+    def _examine(self, entry: FrameEntry) -> tuple[str | None, bool, bool]:
+        """Of a frame that isn't plain: its client id, if that is shown; whether its message may be looked
+        into; whether it has errors."""
         is_readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
-        is_opened = is_readable and not hidden.body and entry.dialect == KAFKA
-        if is_opened:
-            self._learn(entry)
-        if not counted:
-            return []
-        rows = self._over(minute)
-        key = self._key(entry, None if hidden.client else entry.client_id)
-        self._add(self._of(minute, key), entry, not hidden.body and _has_errors(entry), entry.size)
-        if is_opened:
-            self._count_partitions(minute, key, entry)
-        has_room = self._rows <= MOST_ROWS and self._latencies <= MOST_LATENCIES
-        return rows if has_room else [*rows, *self.finish()]
+        is_open = is_readable and not hidden.body and entry.dialect == KAFKA
+        return None if hidden.client else entry.client_id, is_open, not hidden.body and _has_errors(entry)
 
-    def _key(self, entry: FrameEntry, client: str | None) -> _Key:
-        """The key of a frame's row. client: the client id that is shown."""
-        connection = entry.connection
+    def _of(self, minute: int | None, entry: FrameEntry, client: str | None) -> _Counts:
+        """The row of a frame. client: the client id that is shown."""
+        self._capture, connection = entry.capture, entry.connection
         _, client_address, broker_address = self._ends.known.get(id(connection)) or self._ends(connection)
-        software = None if connection is None else self._software.get(connection.stream)
-        ends = client_address, broker_address
-        return _Key(client, *ends, software or (None, None), entry.api_key, entry.api_name)
+        software = (None if connection is None else self._software.get(connection.stream)) or (None, None)
+        key = _Key(client, client_address, broker_address, software, entry.api_key, entry.api_name)
+        keys = self._keys.setdefault(minute, {})
+        counts = keys.get(key)
+        if counts is None:
+            counts = keys[key] = self._add(minute, _Counts(key))
+        return counts
 
-    def _remember_place(self, entry: FrameEntry, place: _Place, counts: _Counts) -> tuple[int, int]:
-        """Remember the row of a connection's frames of one API and client; the minute for which it is."""
-        self._capture = entry.capture
-        began = (entry.time_ns or 0) // MINUTE_NS * MINUTE_NS
+    def _add(self, minute: int | None, counts: _Counts) -> _Counts:
+        """Add a row."""
+        self._minutes.setdefault(minute, []).append(counts)
+        self._rows += 1
+        return counts
+
+    def _remember_place(
+        self, entry: FrameEntry, minute: int, client: str | None, counts: _Counts
+    ) -> tuple[int, int]:
+        """Remember the row of a connection's plain frames of one API and client; the minute for which it
+        is."""
+        began = minute * MINUTE_NS
         stream = None if entry.connection is None else entry.connection.stream
         if began != self._minute_ns[0] or (stream not in self._recent and len(self._recent) >= MOST_RECENT):
             self._recent.clear()
         self._minute_ns = began, began + MINUTE_NS
-        self._recent.setdefault(stream, {})[place] = counts
+        self._recent.setdefault(stream, {})[entry.api_key, client] = counts
         return self._minute_ns
 
     def finish(self) -> list[tuple[Any, ...]]:
@@ -180,58 +185,49 @@ class TrafficRows:
 
     def _learn(self, entry: FrameEntry) -> None:
         """Learn a connection's software, or topics' names."""
-        is_request = entry.direction == "request"
-        if (
-            is_request
-            and entry.api_key == ApiKey.API_VERSIONS
-            and (entry.body_version or 0) >= SOFTWARE_SINCE
-        ):
-            message: Any = entry.message
-            if entry.connection is not None and message is not None:
+        message: Any = entry.message
+        if entry.direction == "request":
+            is_named = entry.api_key == ApiKey.API_VERSIONS and (entry.body_version or 0) >= SOFTWARE_SINCE
+            if is_named and entry.connection is not None:
                 software = message.client_software_name, message.client_software_version
                 _remember(self._software, entry.connection.stream, software)
                 self._recent.pop(entry.connection.stream, None)
-        elif not is_request and entry.api_key == ApiKey.METADATA:
-            message = entry.message
+        elif entry.api_key == ApiKey.METADATA:
             for topic in message.topics or ():
                 if topic.name and topic.topic_id.int:
                     _remember(self._topics, topic.topic_id, topic.name)
 
-    def _add(self, counts: _Counts, entry: FrameEntry, errors: int, size: int) -> None:
+    def _count(self, counts: _Counts, entry: FrameEntry, errors: object, size: int) -> None:
         """Count a frame, or its part of so many bytes, as one that has errors, or not."""
         counts.bytes += size
         if entry.direction == "request":
             counts.requests += 1
             return
         counts.responses += 1
-        counts.errors += errors
+        if errors:
+            counts.errors += 1
         time_ns, request = entry.time_ns, entry.request
-        if time_ns is None or request is None or request.time_ns is None:
-            return
-        counts.latencies.append((time_ns - request.time_ns) / 1e6)
-        self._latencies += 1
+        if time_ns is not None and request is not None and request.time_ns is not None:
+            counts.latencies.append((time_ns - request.time_ns) / 1e6)
+            self._latencies += 1
 
-    def _of(self, minute: int | None, key: _Key) -> _Counts:
-        keys = self._minutes.setdefault(minute, {})
-        counts = keys.get(key)
-        if counts is None:
-            counts = keys[key] = _Counts()
-            self._rows += 1
-        return counts
-
-    def _count_partitions(self, minute: int | None, key: _Key, entry: FrameEntry) -> None:
-        """Count the parts of the partitions that a frame has records of, or answers."""
+    def _count_partitions(self, whole: _Counts, entry: FrameEntry) -> None:
+        """Count the parts of the partitions that a frame has records of, or answers. whole: its row."""
         is_request = entry.direction == "request"
         produces = entry.api_key == ApiKey.PRODUCE
-        if not produces and (is_request or entry.api_key not in (ApiKey.FETCH, ApiKey.SHARE_FETCH)):
+        if is_request and not produces:
             return
+        minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
         for topic, partition, code, data in _partitions(entry.message, is_request=is_request):
             if not produces and not data and not code:
                 continue  # a Fetch that waited in vain
             name = topic if isinstance(topic, str) else self._topics.get(topic) or id_text(topic)
-            counts = self._of(minute, key._replace(topic=name, partition=partition))
+            counts = whole.parts.get((name, partition))
+            if counts is None:
+                counts = _Counts(whole.key, name, partition)
+                whole.parts[name, partition] = self._add(minute, counts)
             counts.records += record_count(data)
-            self._add(counts, entry, code != 0, len(data or b""))
+            self._count(counts, entry, code, len(data or b""))
             if not produces:  # which partitions a session's requests are about is not in each
                 counts.requests += 1
 
@@ -248,15 +244,17 @@ class TrafficRows:
 
     def _take(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
         time = None if minute is None else microseconds(minute * MINUTE_NS)
-        keys = self._minutes.pop(minute)
+        minute_rows = self._minutes.pop(minute)
+        del self._keys[minute]
         self._recent.clear()
-        self._rows -= len(keys)
-        for key, counts in keys.items():
+        self._rows -= len(minute_rows)
+        for counts in minute_rows:
             self._latencies -= len(counts.latencies)
+            key, (topic, partition) = counts.key, counts.place
             yield (
                 time, key.client_id, key.client_address, key.broker_address, *key.software, key.api_key,
-                key.api, key.topic, key.partition, counts.requests, counts.responses,
-                None if key.topic is None else counts.records, counts.bytes, counts.errors,
+                key.api, topic, partition, counts.requests, counts.responses,
+                None if topic is None else counts.records, counts.bytes, counts.errors,
                 *_quantiles(counts.latencies), text(self._capture),
             )  # fmt: skip
 
@@ -304,13 +302,18 @@ def record_count(data: Any) -> int:
         return 0
     at = count = 0
     while len(data) - at > _MAGIC_AT:
-        size = _LENGTH_AT + 4 + _NUMBER(data, at + _LENGTH_AT)[0]
-        if data[at + _MAGIC_AT] != 2 or size < HEADER.size:
-            return count + _slow_record_count(memoryview(data)[at:])
-        if at + size > len(data):  # an answer may end inside of a batch
-            break
-        if not data[at + _ATTRIBUTES_AT] & CONTROL:
-            count += max(_NUMBER(data, at + _COUNT_AT)[0], 0)
+        size, magic = _LENGTH_AT + 4 + _NUMBER(data, at + _LENGTH_AT)[0], data[at + _MAGIC_AT]
+        if magic == 2 and size >= HEADER.size:
+            if at + size > len(data):  # an answer may end inside of a batch
+                break
+            if not data[at + _ATTRIBUTES_AT] & CONTROL:
+                count += max(_NUMBER(data, at + _COUNT_AT)[0], 0)
+        else:
+            is_whole = size <= len(data) - at
+            known = message_count(memoryview(data)[at : at + size]) if is_whole else None
+            if known is None:
+                return count + _slow_record_count(memoryview(data)[at:])
+            count += known
         at += size
     return count
 
