@@ -314,7 +314,7 @@ def _read_response(
     header, at = _header(
         ResponseHeader, body, header_version(api_key, version, "response"), strict, deviations, marks
     )
-    body_version = _body_version(cls, body, at, version) if api_key == API_VERSIONS else version
+    body_version = answered_version(body, version) if api_key == API_VERSIONS else version
     declined &= api_key != API_VERSIONS  # it has no route
     message = _message(cls, body, at, body_version, strict, deviations, marks, declined)
     return ResponseFrame(
@@ -328,17 +328,18 @@ def _read_response(
     )
 
 
-def _body_version(cls: type[Message], body: bytes, at: int, version: int) -> int:
-    """The version in which an ApiVersions answer is written: 0 if it refuses the request's own, though there
-    are brokers that write the refusal in the version that they refuse."""
+def answered_version(body: bytes, version: int) -> int:
+    """The version in which an ApiVersions answer is written, given without its size prefix: 0 if it refuses
+    the request's version, though there are brokers that write the refusal in the version that they refuse."""
     if version == 0 or not is_unsupported_version(body):
         return version
+    cls, budget = find_message(API_VERSIONS, "response"), current()
     for candidate in (0, version):
-        try:
-            cls._decode_at(body, at, candidate, True, None)
-        except DecodeError:
-            continue
-        return candidate
+        with suppress(Exception):  # of the fast decoder, which refuses what the interpreter does
+            # after the correlation id, which is all of its header
+            _, end = decoder(cls, candidate)(body, _SIZE.size, budget.elements, budget.memory)
+            if end == len(body):
+                return candidate
     return 0
 
 
@@ -418,6 +419,7 @@ __all__ = [
     "Frame",
     "RequestFrame",
     "ResponseFrame",
+    "answered_version",
     "check_size",
     "decode_request",
     "decode_response",

@@ -47,7 +47,6 @@ frame where that is more. Beyond them, the one that began first is given up, and
 
 
 _SIZE = Struct(">i").unpack_from
-_ID = Struct(">4xi").unpack_from
 
 ENCRYPTED = "encrypted with TLS, which is not decrypted here"
 
@@ -162,6 +161,7 @@ class Connections:
                 while True:
                     if take_run is not None:
                         at = take_run(chunks, at, limit, batch)
+                    at = self._hold_run(chunks, at)
                     if at == len(chunks):
                         break
                     _add(batch, self._of_chunk(chunks[at]), signs)
@@ -192,13 +192,34 @@ class Connections:
                 if batch:
                     yield [*signs, *batch]
                     signs.clear()
-                if at == before:
+                if at == before and (at := self._hold_run(chunks, at)) == before:
                     for entry in _of_share(self._of_chunk(chunks[at]), share):
                         yield [*signs, entry]
                         signs.clear()
                     at += 1
         if signs:
             yield [*signs]
+
+    def _hold_run(self, chunks: list[Chunk], at: int) -> int:
+        """Take the chunks from an index on that only continue a frame; the index after them."""
+        if at < len(chunks):
+            flow = chunks[at].flow
+            route = self._routes.get(id(flow))
+            cutter = None if route is None else route.cutter
+            while cutter is not None and self._holds(cutter, chunks[at]):
+                at += 1
+                if at == len(chunks) or chunks[at].flow is not flow:
+                    break
+        return at
+
+    def _holds(self, cutter: FrameSplitter, chunk: Chunk) -> bool:
+        """Whether a chunk only continues a frame, which the cutter has taken it for then."""
+        size = len(chunk.data)
+        if self._open_frames_size + size > OPEN_FRAMES or not cutter.holds(chunk.data, chunk.packet):
+            return False
+        self._open_frames_size += size
+        cutter.counted += size
+        return True
 
     def _of_chunk(self, chunk: Chunk) -> Iterable[Entry]:
         """The entries of a chunk, without the native walk."""
@@ -245,40 +266,19 @@ class Connections:
 
     def _frame(self, route: _Route, cutter: FrameSplitter, chunk: Chunk) -> Iterable[Entry]:
         """The entries of a chunk that is one frame, as most are: as `_read`, without its buffer."""
-        link, share, position = route.link, self.share, cutter.position
-        conversation, data, size = link.conversation, chunk.data[PREFIX:], len(chunk.data) - PREFIX
-        cutter.position = position + PREFIX + size
-        if not link.early and (self.lazy or (share is not None and not share.is_next)):
-            undecoded = self._undecoded_frame(route, chunk, data)
-            if undecoded is not None:
-                return undecoded
-        body = FrameBody(data, position, chunk.time_ns, chunk.packet, chunk.packet)
-        if link.early or not (route.is_client or conversation.expects(data)):
-            return self._parts(link, route.flow, (body,))
-        read = self._request if route.is_client else self._response
-        entry = read(conversation, body, route.name)
-        return () if entry is None else (entry,)
+        position, packet = cutter.position, chunk.packet
+        cutter.position = position + len(chunk.data)
+        body = FrameBody(chunk.data[PREFIX:], position, chunk.time_ns, packet, packet)
+        return self._whole(route.link, route.flow, body)
 
-    def _undecoded_frame(self, route: _Route, chunk: Chunk, data: bytes) -> Iterable[Entry] | None:
-        """The lazy entry of a frame, or nothing if the frame is in another share; None if the frame must be
-        decoded now."""
-        conversation, share = route.link.conversation, self.share
-        if route.is_client or self.lazy:
-            lazy = conversation.lazy_request if route.is_client else conversation.lazy_response
-            entry = lazy(data, chunk.time_ns, chunk.packet, route.name)
-            if entry is None:
-                return None
-            if share is None or share.takes(len(data)):
-                return (entry,)
-            if share.share_answer is not None and not route.is_client and entry.api_key in share.shared_keys:
-                share.share_answer(entry)
-            return ()
-        request = conversation.request_of(_ID(chunk.data)[0]) if len(data) >= PREFIX else None
-        if share is None or request is None or request.api_key in share.shared_keys:
-            return None
-        share.takes(len(data))  # its answer is counted, though no entry is made of it
-        conversation.pass_answer(request)
-        return ()
+    def _whole(self, link: _Link, flow: Flow, body: FrameBody) -> Iterable[Entry]:
+        """The entries of a frame: as `_parts`, of those that come one by one."""
+        conversation, is_client = link.conversation, flow.source == link.client
+        if link.early or not (is_client or conversation.expects(body.data)):
+            return self._parts(link, flow, (body,))
+        read = self._request if is_client else self._response
+        entry = read(conversation, body, link.name(flow))
+        return () if entry is None else (entry,)
 
     def _decided(self, flow: Flow) -> None:
         """Note where a direction's bytes go from now on, if that is known."""
@@ -444,16 +444,26 @@ class Connections:
 
     # --- reading ---
 
-    def _read(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
-        cutter = link.cutters[event.flow.source]
+    def _read(self, link: _Link, event: Chunk | Gap) -> Iterable[Entry]:
+        flow = event.flow
+        cutter = link.cutters[flow.source]
         if isinstance(event, Chunk):
             completed = cutter.feed(event.data, event.time_ns, event.packet)
         else:
             completed = cutter.lose(event.length, event.time_ns, event.reason)
         if len(cutter.buffer) != cutter.counted:
-            self._count(cutter, link, event.flow, begins=bool(completed))
-        if completed:
-            yield from self._parts(link, event.flow, completed)
+            self._count(cutter, link, flow, begins=bool(completed))
+        if self._open_frames_size > OPEN_FRAMES:
+            return self._within_budget(link, event, completed)
+        if len(completed) == 1 and isinstance(completed[0], FrameBody):
+            return self._whole(link, flow, completed[0])
+        return self._parts(link, flow, completed) if completed else ()
+
+    def _within_budget(
+        self, link: _Link, event: Chunk | Gap, completed: Iterable[FrameBody | UnreadableRange]
+    ) -> Iterator[Entry]:
+        """The entries of what was completed, and of frames that are given up for lack of memory."""
+        yield from self._parts(link, event.flow, completed)
         while self._open_frames_size > OPEN_FRAMES and self._open_frames_size > current().frame + PREFIX:
             cutter, (link, flow) = next(iter(self._open_frames.items()))
             parts = cutter.give_up(event.time_ns, "abandoned: too many incomplete frames at once")
@@ -502,21 +512,26 @@ class Connections:
 
     def _request(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
         if self.share is None or self.share.takes(len(body.data)):
-            return conversation.request(body, name)
+            entry = conversation.lazy_request(body, name) if self.lazy else None
+            return conversation.request(body, name) if entry is None else entry
         conversation.pass_request(body, name)
         return None
 
     def _response(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
         share = self.share
         if share is None or share.takes(len(body.data)):
-            return conversation.response(body, name)
+            return self._answer(conversation, body, name)
         if share.share_answer is not None and len(body.data) >= PREFIX:
             request = conversation.request_of(_SIZE(body.data)[0])
             if request is not None and request.api_key in share.shared_keys:
-                share.share_answer(conversation.response(body, name))
+                share.share_answer(self._answer(conversation, body, name))
                 return None
         conversation.pass_response(body, name)
         return None
+
+    def _answer(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry:
+        entry = conversation.lazy_response(body, name) if self.lazy else None
+        return conversation.response(body, name) if entry is None else entry
 
     def _is_due(self, link: _Link, now: int) -> bool:
         first = link.early[0]

@@ -21,7 +21,7 @@ from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, p
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import DecodeError, Malformed
-from coordwire.frames import PREFIX, read_request, read_response
+from coordwire.frames import PREFIX, answered_version, read_request, read_response
 from coordwire.limits import current
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import API_VERSIONS, INSTANCE_ID, LASTING_CLIENT_KEYS, omits_client
@@ -32,8 +32,8 @@ TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
 if LASTING_CLIENT_KEYS:
     TELLING |= LASTING_CLIENT_KEYS | {API_VERSIONS}  # whose they are
 
-EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE, API_VERSIONS))
-"""APIs whose answers are read at once: for what they say of the frames after them, or of their version."""
+EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE))
+"""APIs whose answers are read at once, for what they say of the frames after them."""
 
 _ID = struct.Struct(">i").unpack_from
 _SIZE_ID = struct.Struct(">ii").unpack_from
@@ -66,14 +66,9 @@ class AnyConversation(Protocol):
     def either(self, body: FrameBody) -> FrameEntry: ...
     def pass_request(self, body: FrameBody, flow: str) -> None: ...
     def pass_response(self, body: FrameBody, flow: str) -> None: ...
-    def lazy_request(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None: ...
-    def lazy_response(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None: ...
+    def lazy_request(self, body: FrameBody, flow: str) -> FrameEntry | None: ...
+    def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None: ...
     def request_of(self, correlation_id: int) -> AwaitedRequest | None: ...
-    def pass_answer(self, pending_request: AwaitedRequest) -> None: ...
     def expects(self, body: bytes) -> bool: ...
     def opens(self, head: bytes) -> bool | None: ...
     def claims(self, buffer: bytearray, at: int) -> int: ...
@@ -147,26 +142,24 @@ class Conversation:
         """The entry of a frame from the client."""
         return self._request(body, flow, self.number())
 
-    def lazy_request(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None:
+    def lazy_request(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """The lazy entry of a frame from the client; None, and nothing is done, if it can't be lazy."""
-        if self._tokens or len(body) < _REQUEST_HEAD:
+        data = body.data
+        if self._tokens or len(data) < _REQUEST_HEAD:
             return None
-        head = _REQUEST(body)
+        head = _REQUEST(data)
         if head[0] in TELLING:
             return None
         entry = lazy_entry(
-            self.capture, self.number(), flow, time_ns, "request", body, head, None, packet, self.connection,
-            self.strict,
-        )  # fmt: skip
+            self.capture, self.number(), flow, "request", body, head, None, self.connection, self.strict
+        )
         self._wait(head[2], AwaitedRequest(entry, self._forget))
         return entry
 
     def pass_request(self, body: FrameBody, flow: str) -> None:
         """Take note of a frame from the client whose entry is not wanted: it is decoded only where that
         decides something."""
-        if self.lazy_request(body.data, body.time_ns, body.packet, flow) is None:
+        if self.lazy_request(body, flow) is None:
             self.request(body, flow)
 
     def _request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
@@ -318,13 +311,12 @@ class Conversation:
             self._forget(pending_request)
             self.waiting.remove(pending_request)
 
-    def lazy_response(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None:
+    def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """The lazy entry of a frame from the server; None, and nothing is done, if it can't be lazy."""
-        if self._owed_tokens or len(body) < PREFIX:
+        data = body.data
+        if self._owed_tokens or len(data) < PREFIX:
             return None
-        pending_request = self._waiting.get(_ID(body)[0])
+        pending_request = self._waiting.get(_ID(data)[0])
         if pending_request is None or pending_request.api_key in EAGER_ANSWERS:
             return None
         request = pending_request.entry
@@ -333,16 +325,12 @@ class Conversation:
         self._forget(pending_request)
         self.waiting.remove(pending_request)
         head = request.api_key, request.api_version, pending_request.correlation_id
-        return lazy_entry(
-            self.capture, self.number(), flow, time_ns, "response", body, head, request, packet,
-            self.connection, self.strict,
-        )  # fmt: skip
-
-    def pass_answer(self, pending_request: AwaitedRequest) -> None:
-        """`pass_response` of the answer to a request that waits, other than a SaslHandshake."""
-        self.number()
-        self._forget(pending_request)
-        self.waiting.remove(pending_request)
+        entry = lazy_entry(
+            self.capture, self.number(), flow, "response", body, head, request, self.connection, self.strict
+        )
+        if request.api_key == API_VERSIONS:
+            entry.body_version = answered_version(data, request.api_version)
+        return entry
 
     def request_of(self, correlation_id: int) -> AwaitedRequest | None:
         """The request that a frame from the server answers, if its answer says nothing of other frames."""

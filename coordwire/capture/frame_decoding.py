@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
+from coordwire.capture.framing import FrameBody
 from coordwire.capture.printable import without_numbers
 from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, Direction
@@ -233,22 +234,22 @@ _new = FrameEntry.__new__
 
 
 def lazy_entry(
-    capture: str, number: int, flow: str, time_ns: int | None, direction: Direction, body: bytes,
-    head: tuple[int | None, int | None, int | None], request: FrameEntry | None, packet: int | None,
+    capture: str, number: int, flow: str, direction: Direction, body: FrameBody,
+    head: tuple[int | None, int | None, int | None], request: FrameEntry | None,
     connection: TcpConnection | None, strict: bool,
 ) -> FrameEntry:  # fmt: skip
     """The entry of a frame of this API, version and correlation id.
 
-    request: a response's; None for a request, which has at least 8 bytes. Not for an ApiVersions response,
-    whose body may be of another version.
+    request: a response's; None for a request, which has at least 8 bytes. The body is taken to be of that
+    version, which the answer to an ApiVersions request may not be.
     """
     entry: FrameEntry = _new(StrictLazyEntry if strict else LazyEntry)
     entry.capture = capture
     entry.number = number
     entry.flow = flow
-    entry.time_ns = time_ns
+    entry.time_ns = body.time_ns
     entry.direction = direction
-    entry.body = body
+    entry.body = body.data
     entry.api_key, version, entry.correlation_id = head
     entry.api_version = entry.body_version = version
     entry.request = request
@@ -257,7 +258,7 @@ def lazy_entry(
     entry.dialect = KAFKA
     entry.call = None
     entry.released = 0
-    entry.packet = entry.first_packet = packet
+    entry.packet, entry.first_packet = body.packet, body.first_packet
     entry.connection = connection
     entry.text = None
     return entry

@@ -21,6 +21,7 @@ from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.share import FRAME, Share
 from coordwire.connection.dialect import KAFKA
+from coordwire.versions import API_VERSIONS
 
 if TYPE_CHECKING:
     from coordwire._speedups._native import FrameWalk
@@ -43,11 +44,13 @@ def frame_walk(
         route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,
         Chunk, LazyEntry, StrictLazyEntry,
     )  # fmt: skip
-    eager = conversation.EAGER_ANSWERS if share is None else conversation.EAGER_ANSWERS | share.shared_keys
+    declined = conversation.EAGER_ANSWERS | {API_VERSIONS}  # whose body may be of another version
+    if share is not None:
+        declined |= share.shared_keys
     numbers = conversation.LATEST, REDUCED, GUESS, FRAME
     walk: FrameWalk = native.FrameWalk(
         kinds, Conversation._forget, KAFKA, routes, summary, share,
-        _bits(conversation.TELLING), _bits(eager), numbers,
+        _bits(conversation.TELLING), _bits(declined), numbers,
     )  # fmt: skip
     return walk
 

@@ -96,6 +96,7 @@ class FrameSplitter:
 
     __slots__ = (
         "_effort",
+        "_end",
         "_packets",
         "_passed",
         "_passed_packets",
@@ -122,6 +123,7 @@ class FrameSplitter:
         self._passed = 0
         self._sample = bytearray()
         self._effort = Effort()
+        self._end = 0  # bytes of the buffer that make its first frame whole; 0 where that isn't known
         self._packets: list[tuple[int, int]] = []  # of what is held: where a packet's bytes begin, its number
         self._passed_packets: tuple[int | None, int | None] | None = None  # of the first and the last byte
 
@@ -129,6 +131,8 @@ class FrameSplitter:
         self, data: bytes, time_ns: int | None, packet: int | None = None
     ) -> list[FrameBody | UnreadableRange]:
         """Take the next bytes, which that packet holds; return the frames and ranges that they completed."""
+        if self.holds(data, packet):
+            return []
         if packet:
             self._arrives(packet)
         self.buffer += data
@@ -144,7 +148,23 @@ class FrameSplitter:
         if self.at:
             del self.buffer[: self.at]
             self.at = 0
+        self._end = 0
+        if self.in_step and len(self.buffer) >= PREFIX:
+            self._end = PREFIX + _SIZE(self.buffer)[0]
+            self._packet_of(self.position)  # from now on the first of those that are known
         return parts
+
+    def holds(self, data: bytes, packet: int | None) -> bool:
+        """Whether more than these bytes is missing of a frame that has begun; if so, they are held, as `feed`
+        does with them."""
+        buffer = self.buffer
+        size = len(buffer)
+        if size + len(data) >= self._end:
+            return False
+        if packet:
+            self._packets[1:] = ((self.position + size, packet),)  # the frame's first and last
+        buffer += data
+        return True
 
     def _arrives(self, packet: int) -> None:
         """Note where a packet's bytes begin. Of a frame in step nothing between its first and its last packet
@@ -242,6 +262,7 @@ class FrameSplitter:
         return False
 
     def _pass(self, count: int) -> None:
+        self._end = 0
         if room := KEEP - len(self._sample):
             self._sample += self.buffer[self.at : self.at + min(count, room)]
         if count:

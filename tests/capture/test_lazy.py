@@ -77,7 +77,7 @@ def test_a_text_and_a_message_account_for_the_same_frames(path: Path) -> None:
                 judged.append(is_accounted_for(one))
                 assert judged[-1] == is_accounted_for(other)
                 assert judged[-1] or not is_plain, "what the decoder judges at once"
-    assert True in judged or "apiversions" in path.stem  # whose answers are never lazy
+    assert True in judged
 
 
 def filled(value: Any) -> Iterator[tuple[Any, Field]]:

@@ -73,24 +73,17 @@ class DraftConversation:
         """As `response`, where the entry is not wanted."""
         self._entry(body, flow, "server")
 
-    def lazy_request(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None:
+    def lazy_request(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """None: what a frame is shows when it is decoded."""
         return None
 
-    def lazy_response(
-        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
-    ) -> FrameEntry | None:
+    def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """As `lazy_request`."""
         return None
 
     def request_of(self, correlation_id: int) -> AwaitedRequest | None:
         """None: answers are matched by what they say."""
         return None
-
-    def pass_answer(self, pending: AwaitedRequest) -> None:
-        raise AssertionError("an answer is matched by what it says")
 
     def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame whose sender is unknown: of either side that can have sent it."""
