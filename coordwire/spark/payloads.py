@@ -38,6 +38,9 @@ _ID, _GUID = 5, 17
 _VARINT = 5
 """Bytes of a varint at most."""
 
+_VARINTS = r"\G(?:[89A-F].){0,4}[0-7]."
+"""Each of the varints that follow one another from the start on, in hex digits."""
+
 
 def with_schemas(records: DataFrame, *, protobuf: bool = False) -> DataFrame:
     """The records with key_schema_id, key_schema_guid, key_payload, and the same of the value.
@@ -48,12 +51,8 @@ def with_schemas(records: DataFrame, *, protobuf: bool = False) -> DataFrame:
     from pyspark.sql import functions as f
 
     headers = f.col("headers") if "headers" in records.columns else None
-    names = {
-        "id": "schema_id",
-        "guid": "schema_guid",
-        "message_indexes": "message_indexes",
-        "payload": "payload",
-    }
+    names = {"id": "schema_id", "guid": "schema_guid", "message_indexes": "message_indexes",
+             "payload": "payload"}  # fmt: skip
     for side, header in (("key", KEY_HEADER), ("value", VALUE_HEADER)):
         if side in records.columns:
             fields = registry_payload(f.col(side), headers, header=header, protobuf=protobuf)
@@ -149,50 +148,30 @@ def _indexes(data: Column, start: Column) -> Column:
     from pyspark.sql import functions as f
 
     # Nearly all lists are a single 0.
-    length = f.when(_number(f.substr(data, start + 1, f.lit(1))) == 0, f.lit(1)).otherwise(
-        f.least(f.length(data) - start, f.lit(_VARINT * (MOST_INDEXES + 1)))
-    )
-    places = f.when(length > 0, f.sequence(f.lit(1), length)).otherwise(f.array().cast("array<int>"))
-    numbers = f.transform(places, lambda at: _number(f.substr(data, at + start, f.lit(1))))
-    begin = f.struct(
-        f.lit(-1).cast("bigint").alias("size"), f.lit(0).cast("bigint").alias("value"),
-        f.lit(0).alias("shift"), f.array().cast("array<int>").alias("out"), f.lit(0).alias("used"),
-        f.lit(False).alias("bad"),
-    )  # fmt: skip
+    is_zero = _number(f.substr(data, start + 1, f.lit(1))) == 0
+    most = f.when(is_zero, f.lit(1)).otherwise(f.lit(_VARINT * (MOST_INDEXES + 1)))
+    varints = f.regexp_extract_all(f.hex(f.substr(data, start + 1, most)), f.lit(_VARINTS), f.lit(0))
 
-    def struct(state: Column) -> Column:
-        is_valid = ~state["bad"] & (state["size"] == f.size(state["out"]))
-        return f.struct(f.when(is_valid, state["out"]).alias("out"), state["used"].alias("used"))
+    def struct(varints: Column) -> Column:
+        size = _signed(f.get(varints, f.lit(0)))
+        count = f.when((size >= 0) & (size <= MOST_INDEXES), size)
+        out = f.transform(f.slice(varints, f.lit(2), count), _signed)
+        is_valid = (f.size(out) == count) & f.forall(out, lambda number: number >= 0)
+        used = f.length(f.array_join(f.slice(varints, f.lit(1), count + 1), ""))
+        return f.struct(
+            f.when(is_valid, f.when(count == 0, f.array(f.lit(0))).otherwise(out)).alias("out"),
+            (used / 2).cast("int").alias("used"),
+        )
 
-    return _let(f.reduce(numbers, begin, _step), struct)
+    return _let(varints, struct)
 
 
-def _step(state: Column, byte: Column) -> Column:
-    """The state after one more byte: of the varint for the list's size (-1 as long as it isn't known), or
-    for an index."""
+def _signed(varint: Column) -> Column:
+    """The number that a zigzag varint has, of which these are the hex digits."""
     from pyspark.sql import functions as f
 
-    over = state["bad"] | (state["size"] == f.size(state["out"]))
-    bits = byte.bitwiseAND(f.lit(0x7F).cast("bigint"))
-    value = state["value"].bitwiseOR(f.call_function("shiftleft", bits, state["shift"]))
-    continued = f.struct(
-        state["size"].alias("size"), value.alias("value"), (state["shift"] + 7).alias("shift"),
-        state["out"].alias("out"), (state["used"] + 1).alias("used"),
-        (state["shift"] >= 7 * (_VARINT - 1)).alias("bad"),
-    )  # fmt: skip
+    places = f.sequence(f.length(varint) - 1, f.lit(1), f.lit(-2))  # the last byte has the highest bits
+    bits = f.transform(places, lambda at: f.conv(f.substr(varint, at, f.lit(2)), 16, 10).cast("bigint") % 128)
+    value = f.reduce(bits, f.lit(0).cast("bigint"), lambda value, bits: value * 128 + bits)
     unsigned = value.bitwiseAND(f.lit(0xFFFFFFFF))
-    number = f.shiftright(unsigned, 1).bitwiseXOR(-unsigned.bitwiseAND(f.lit(1).cast("bigint")))
-
-    def last(number: Column) -> Column:
-        is_size = state["size"] == -1
-        is_none = is_size & (number == 0)  # which means [0]
-        size = f.when(is_none, f.lit(1).cast("bigint")).when(is_size, number).otherwise(state["size"])
-        index = f.array(f.when(is_size, f.lit(0)).otherwise(number.cast("int")))
-        return f.struct(
-            size.alias("size"), f.lit(0).cast("bigint").alias("value"), f.lit(0).alias("shift"),
-            f.when(~is_size | is_none, f.concat(state["out"], index)).otherwise(state["out"]).alias("out"),
-            (state["used"] + 1).alias("used"),
-            ((number < 0) | (is_size & (number > MOST_INDEXES))).alias("bad"),
-        )  # fmt: skip
-
-    return f.when(over, state).when(byte >= 0x80, continued).otherwise(_let(number, last))
+    return f.shiftright(unsigned, 1).bitwiseXOR(-unsigned.bitwiseAND(f.lit(1).cast("bigint"))).cast("int")
