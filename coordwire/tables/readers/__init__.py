@@ -9,7 +9,6 @@ captures.py          captures to frames
 frame_rows.py        frames and error codes to rows; plain_frames.py: most frames, column by column
 segment_reader.py    a part of a segment to its batches
 segment_rows.py      batches to rows of their headers and of their records
-kafka_07_rows.py     logs of Kafka 0.7 to the same rows
 coordinator_logs.py  segments of a coordinator's log to its records
 disk_lag.py          lag by what is on disk
 group_rows.py        the events of groups, in captures and coordinator logs, to rows

@@ -8,19 +8,13 @@ intact and the rest, about which `coordwire.records.batches` decides over the wh
 changes no verdict. Of batches that headers exclude nothing else is read. Rules: an entry is trusted only as
 far as the file bears it out: if the header of a batch is there and another one where that ends, or if the
 batch's checksum is right. A batch belongs to the part in which it begins; the batches and bad ranges of all
-parts make up the file, whatever the split.
+parts make up the file, whatever the split. A log of Kafka 0.7 is one part, and always mapped, since nothing
+beside it or in it says where its messages begin.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "LocalSegment",
-    "SegmentBytes",
-    "SegmentReader",
-    "open_segment",
-    "resume_position",
-    "unwanted",
-]
+__all__ = ["SegmentReader", "is_kafka_07", "resume_position", "unwanted"]
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -30,15 +24,15 @@ from functools import cached_property
 from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
-from coordwire.records import RecordBatch, UnreadableRange, batches
+from coordwire.records import RecordBatch, UnreadableRange, batches, kafka_07
 from coordwire.records.batch import HEADER, batch_size
 from coordwire.records.batch_reader import Batches, open_batch
+from coordwire.records.kafka_07 import Kafka07Batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
-from coordwire.segments.names import file_name
+from coordwire.segments.names import file_name, kafka_07_offset
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes
-from coordwire.tables.readers.kafka_07_rows import end_of_whole_messages, is_kafka_07
 from coordwire.tables.readers.object_ranges import Ranges, read_small
 from coordwire.tables.readers.rows import KEPT, Bad
 from coordwire.tables.readers.splits import Part
@@ -47,16 +41,18 @@ from coordwire.tables.stores import is_uri
 # --- the bytes of a segment ---
 
 
-class LocalSegment:
-    """A local file, which is all there; as `Ranges` otherwise. size: as it was listed, though it may have
-    grown."""
+class _MappedSegment:
+    """A file that is all there; as `Ranges` otherwise. size: as it was listed, though it may have grown."""
 
     def __init__(self, path: str, size: int) -> None:
         self.view = open_bytes(path)[:size]
         self.limit = 0
         self.reads_bodies = True
+        self._kafka_07 = kafka_07_offset(path.rpartition("/")[2])
 
     def batches(self, *, check_records: bool = False) -> Batches[Any]:
+        if self._kafka_07 is not None:
+            return kafka_07.batches(self.view, position=self._kafka_07, on_error="report")
         return batches(self.view, on_error="report", check_records=check_records)
 
     def expect(self, places: Sequence[int]) -> None:
@@ -77,31 +73,33 @@ class LocalSegment:
         """Do nothing: the memory is freed with the last view."""
 
 
-SegmentBytes = LocalSegment | Ranges
+def is_kafka_07(path: str) -> bool:
+    """Whether a file's name is that of a log of Kafka 0.7."""
+    return kafka_07_offset(path.rpartition("/")[2]) is not None
 
 
-def open_segment(part: Part) -> SegmentBytes:
-    """The file of a part. Raises `OSError`."""
-    if is_uri(part.path):
-        return Ranges(part.path, (part.size, part.modified), part.start, part.end)
-    return LocalSegment(part.path, part.size)
+def _is_mapped(path: str) -> bool:
+    return not is_uri(path) or is_kafka_07(path)
 
 
 # --- the walk ---
 
 
-CUT_SHORT = "the file ends inside a batch"
 LEAD = 1 << 20
 """Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
 
 
 class SegmentReader:
-    """One part's way through its file."""
+    """One part's way through its file. Raises `OSError` where that can't be opened."""
 
     def __init__(self, part: Part, options: Options) -> None:
         self.part = part
         self.options = options
-        self.file = open_segment(part)
+        self.file: _MappedSegment | Ranges = (
+            _MappedSegment(part.path, part.size)
+            if _is_mapped(part.path)
+            else Ranges(part.path, (part.size, part.modified), part.start, part.end)
+        )
         self.view = self.file.view
         self._judge = self.file.batches(check_records=True)
 
@@ -188,7 +186,8 @@ class SegmentReader:
         )
 
     def _cut_short(self, reader: Batches[Any]) -> Bad:
-        return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
+        reason = f"the file ends inside a {'message' if is_kafka_07(self.part.path) else 'batch'}"
+        return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), reason))
 
     def verdict(self, at: int) -> Bad:
         """Why the batch at `at` can't be read, whose checksum is right."""
@@ -289,6 +288,11 @@ def _is_ranged(options: Options) -> bool:
 
 def unwanted(batch: RecordBatch, options: Options) -> bool:
     """Whether the header alone excludes any record in the ranges asked for."""
+    if isinstance(batch, Kafka07Batch):  # which has no time, and one offset for all records
+        low, high = options.starting_offset, options.ending_offset
+        is_in_range = (low is None or batch.base_offset >= low) and (high is None or batch.base_offset < high)
+        times = options.starting_timestamp, options.ending_timestamp
+        return not is_in_range or times != (None, None)
     if options.starting_offset is not None and batch.last_offset < options.starting_offset:
         return True
     if batch.magic < 2:  # its header says less
@@ -300,14 +304,12 @@ def unwanted(batch: RecordBatch, options: Options) -> bool:
 
 def resume_position(part: Part, read: int) -> int:
     """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
-    if is_kafka_07(part.path):
-        return end_of_whole_messages(part.path, read)
-    local = not is_uri(part.path)
-    tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    is_mapped = _is_mapped(part.path)
+    tail = replace(part, start=read, size=read if is_mapped else part.size)  # an object is read at its own
     with closing(SegmentReader(tail, Options())) as reader:
         walk = reader.file.batches()
         walk.position = reader.lead()
-        if local:
+        if is_mapped:
             walk.advance(read)
             return walk.position
         for item in walk.heads(read):
