@@ -12,7 +12,7 @@ sentence, which names the URI and what to set or install, with at most 500 chara
 from __future__ import annotations
 
 __all__ = [
-    "Identity", "RemoteStream", "Replaced", "Store", "StoreError", "canonical", "endpoint", "is_there",
+    "RemoteStream", "Replaced", "Store", "StoreError", "StoreObject", "canonical", "endpoint", "is_there",
     "is_uri", "local_path", "store_of",
 ]  # fmt: skip
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _REQUEST_ID = re.compile(r"\s*\(Request ID: [^)]*\)")
 _NAMED = re.compile(r"AWS Error ([A-Z_]+)")
+_DENIED = (
+    "ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "MISSING_AUTHENTICATION",
+)  # fmt: skip
 _NO_CREDENTIALS = {
     "OAuth2 access token": "Google's token can't be had; set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud "
     "auth application-default login, and check the network",
@@ -78,12 +81,7 @@ def as_store_error(error: BaseException, uri: str) -> StoreError:
     code = named[1] if named else ""
     if code == "NO_SUCH_BUCKET":
         return StoreError(errno.ENOENT, "the bucket does not exist", uri)
-    if code in (
-        "ACCESS_DENIED",
-        "INVALID_ACCESS_KEY_ID",
-        "SIGNATURE_DOES_NOT_MATCH",
-        "MISSING_AUTHENTICATION",
-    ):
+    if code in _DENIED:
         reason = "access was denied; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
         return StoreError(errno.EACCES, f"{reason} ({code})", uri)
     if code == "NETWORK_CONNECTION":
@@ -295,12 +293,8 @@ def endpoint() -> str | None:
 def _environment() -> tuple[str | None, ...]:
     """What a file system is made from beside its URI."""
     env = os.environ.get
-    return (
-        endpoint(),
-        env("AWS_REGION") or env("AWS_DEFAULT_REGION"),
-        env("AZURE_STORAGE_KEY"),
-        env("AWS_PROFILE"),
-    )
+    region = env("AWS_REGION") or env("AWS_DEFAULT_REGION")
+    return endpoint(), region, env("AZURE_STORAGE_KEY"), env("AWS_PROFILE")
 
 
 @lru_cache(64)
@@ -383,21 +377,47 @@ def _fsspec(uri: str, scheme: str) -> tuple[Store, str]:
     return Store(fs.PyFileSystem(fs.FSSpecHandler(inner)), f"{scheme}://", "", False), path
 
 
-# --- reading forwards ---
+# --- reading ---
+
+
+class StoreObject:
+    """An open object. What `read` gives counts only after `confirm`. Raises as `store_of`."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.store, self._path = store_of(uri)
+        self._file = self.store.open(self._path)
+        self.identity = self.store.identity(self._path, self._file)
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes between two positions. Raises `Replaced` where there are fewer now."""
+        try:
+            data = self.store.read(self._file, self._path, end - start, start)
+        except OSError:
+            self.confirm()  # that it was replaced by a shorter one says more
+            raise
+        if len(data) != end - start:
+            raise Replaced(self.uri)
+        return data
+
+    def confirm(self) -> None:
+        """Raises `Replaced` if what was read so far may be of another object."""
+        if self.store.identity(self._path) != self.identity:
+            raise Replaced(self.uri)
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class RemoteStream(io.RawIOBase):
-    """An object from its start to its end. Each block is given on when it is seen, after it was fetched, that
-    the object is still the one that was opened: no reader gets bytes of two. Raises `Replaced`."""
+    """An object from its start to its end. Each block is given on when it is confirmed: no reader gets bytes
+    of two. Raises `Replaced`."""
 
     BLOCK = 8 << 20
 
     def __init__(self, uri: str) -> None:
         super().__init__()
-        self._uri = uri
-        self._store, self._path = store_of(uri)
-        self._file = self._store.open(self._path)
-        self._identity = self._store.identity(self._path, self._file)
+        self._object = StoreObject(uri)
         self._at = 0
         self._block = memoryview(b"")
 
@@ -406,29 +426,19 @@ class RemoteStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not self._block:
-            size = min(self.BLOCK, self._identity.size - self._at)
-            if not size:
+            end = min(self._at + self.BLOCK, self._object.identity.size)
+            if end == self._at:
                 return 0
-            self._block = memoryview(self._fetch(size))
-            self._at += size
+            self._block = memoryview(self._object.read(self._at, end))
+            self._object.confirm()
+            self._at = end
         with memoryview(buffer) as memory, memory.cast("B") as target:
             count = min(len(target), len(self._block))
             target[:count] = self._block[:count]
         self._block = self._block[count:]
         return count
 
-    def _fetch(self, size: int) -> bytes:
-        try:
-            data = self._store.read(self._file, self._path, size, self._at)
-        except OSError:
-            data = b""
-            if self._store.identity(self._path) == self._identity:
-                raise
-        if len(data) != size or self._store.identity(self._path) != self._identity:
-            raise Replaced(self._uri)
-        return data
-
     def close(self) -> None:
         if not self.closed:
-            self._file.close()
+            self._object.close()
         super().close()

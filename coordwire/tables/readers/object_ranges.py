@@ -32,7 +32,7 @@ from typing import Any
 from coordwire.records.batch import HEADER
 from coordwire.records.batch_reader import Batches
 from coordwire.records.resync import WASTE, Search
-from coordwire.tables.stores import Replaced, store_of
+from coordwire.tables.stores import Replaced, StoreObject, store_of
 
 _HEAD = Struct(">qiib")
 """Base offset, length, leader epoch, magic."""
@@ -121,13 +121,13 @@ class Ranges:
     end: where its reader means to stop. reads_bodies: whether bodies are read with the headers."""
 
     def __init__(self, uri: str, listing: tuple[int, int], start: int, end: int) -> None:
-        self.uri = uri
-        self._store, self._path = store_of(uri)
-        self._file = self._store.open(self._path)
-        self._identity = self._store.identity(self._path, self._file)
+        self._object = StoreObject(uri)
+        self._puts = self._object.store.puts
         size, modified = listing
-        changed = self._identity.changed
-        if self._identity.size != size or (modified and changed and modified // 1_000_000_000 != changed):
+        changed = self._object.identity.changed
+        if self._object.identity.size != size or (
+            modified and changed and modified // 1_000_000_000 != changed
+        ):
             raise Replaced(uri)
         self.limit = end
         self.reads_bodies = False
@@ -160,13 +160,12 @@ class Ranges:
     def confirm(self) -> None:
         """Raises `Replaced` if what was fetched since the last time may be of another object."""
         if self._fetched:
-            if self._store.identity(self._path) != self._identity:
-                raise Replaced(self.uri)
+            self._object.confirm()
             self._fetched = False
 
     def close(self) -> None:
         """Close the object; its memory is freed with the last view."""
-        self._file.close()
+        self._object.close()
         self._copy.close()
 
     # --- what is asked for ---
@@ -212,13 +211,13 @@ class Ranges:
 
     def _sparse(self) -> float:
         """The distance from which on headers are fetched by themselves."""
-        helped = self._store.puts and self._missed <= 16 + self._hit // 4
+        helped = self._puts and self._missed <= 16 + self._hit // 4
         return max(SMALLEST, self._span / (AT_ONCE if helped else IN_TURN))
 
     def _scout(self, start: int) -> bool:
         """Fetch the headers that come next, by scouts that begin at several places; whether any were sent."""
         end, mean = self.limit, self._mean
-        if start < self._known_to or not self._store.puts or not mean or end - start < SCOUTED * mean:
+        if start < self._known_to or not self._puts or not mean or end - start < SCOUTED * mean:
             return False
         step = int(min(STRETCH * mean, (end - start) // THREADS + 1))
         middle = int(1.25 * mean) + HEADER.size
@@ -271,14 +270,7 @@ class Ranges:
 
     def _read(self, start: int, end: int) -> bytes:
         self._fetched = True
-        try:
-            data = self._store.read(self._file, self._path, end - start, start)
-        except OSError:
-            self.confirm()  # that it was replaced by a shorter one says more
-            raise
-        if len(data) != end - start:
-            raise Replaced(self.uri)
-        return data
+        return self._object.read(start, end)
 
     def _keep(self, start: int, data: bytes) -> None:
         remaining, at = memoryview(data), start
