@@ -80,10 +80,11 @@ def _rows(output: Output, table: str) -> str:
     if not output.names(table):
         empty = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in columns)
         return f"SELECT {empty} WHERE false"
-    values = (
-        (column, "NULL" if column.on_request else _quoted(column.name)) for column in columns
-    )  # those aren't written
-    names = ", ".join(f"CAST({value} AS {column.type}) AS {_quoted(column.name)}" for column, value in values)
+    written = {column.name: _quoted(column.name) for column in columns if not column.on_request}
+    names = ", ".join(
+        f"CAST({written.get(column.name, 'NULL')} AS {column.type}) AS {_quoted(column.name)}"
+        for column in columns
+    )
     return f"SELECT {names} FROM parquet.{_quoted(f'{output.uri}/{table}')}"
 
 

@@ -29,14 +29,8 @@ STATES = ("live", "remote", "swap", "future", "stray", "cleaned", "deleted")
 """The states of files, the most trusted first."""
 
 _NEEDED = (
-    "cluster_id",
-    "topic",
-    "partition",
-    "input_file",
-    "broker_id",
-    "file_state",
-    "partition_leader_epoch",
-)
+    "cluster_id", "topic", "partition", "input_file", "broker_id", "file_state", "partition_leader_epoch",
+)  # fmt: skip
 
 
 def once(frame: DataFrame) -> DataFrame:

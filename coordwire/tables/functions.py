@@ -20,22 +20,14 @@ secrets are withheld, as the command does. pyarrow is imported when it is first 
 from __future__ import annotations
 
 __all__ = [
-    "FUNCTIONS",
-    "ColumnFunction",
-    "consumer_assignment",
-    "consumer_subscription",
-    "decode_log_record",
-    "decode_message",
-    "decode_records",
-    "polars",
-    "register",
-    "registry_schema",
-]
+    "FUNCTIONS", "ColumnFunction", "consumer_assignment", "consumer_subscription", "decode_log_record",
+    "decode_message", "decode_records", "polars", "register", "registry_schema",
+]  # fmt: skip
 
 import inspect
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from coordwire.capture.jsonlines import encode
@@ -44,7 +36,7 @@ from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
 from coordwire.codec.transcriber import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of
-from coordwire.embedded import Embedded, open_field
+from coordwire.embedded import open_field
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log, find_record
@@ -80,7 +72,7 @@ class ColumnFunction:
     arguments: Mapping[str, str]
     result: Mapping[str, str]
     make_rows: Callable[..., Iterator[ColumnValues]]
-    defaults: Mapping[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, *columns: Any) -> pyarrow.StructArray:
         """A struct for each row. columns: arrays, or a value for all rows, in the arguments' order."""
@@ -88,16 +80,10 @@ class ColumnFunction:
 
         missing = list(self.arguments)[len(columns) :]
         values = [*columns, *(self.defaults[name] for name in missing)]
-        length = max(
-            (len(value) for value in values if isinstance(value, pa.Array | pa.ChunkedArray)), default=1
-        )
-        rows = self.make_rows(
-            *(
-                value.to_pylist() if isinstance(value, pa.Array | pa.ChunkedArray) else [value] * length
-                for value in values
-            )
-        )
-        return _structs(rows, self.result)
+        arrays = pa.Array, pa.ChunkedArray
+        length = max((len(value) for value in values if isinstance(value, arrays)), default=1)
+        lists = [value.to_pylist() if isinstance(value, arrays) else [value] * length for value in values]
+        return _structs(self.make_rows(*lists), self.result)
 
 
 def _structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow.StructArray:
@@ -267,7 +253,7 @@ _RECORD = {
 _ARROW_COLUMNS = [ARROW_NAMES.get(name, name) for name in _RECORD]
 decode_records = ColumnFunction(
     "decode_records", {"data": "binary"},
-    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows, {},
+    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows,
 )  # fmt: skip
 """All records in some record batches, those after damaged ones too; `error_reason` is that of the first range
 of bytes that could not be read."""
@@ -303,7 +289,7 @@ decode_message = ColumnFunction(
     "decode_message", {"body": "binary", "api": "string", "version": "int", "direction": "string"},
     {"body": "string", "redacted": "array<string>", "error_reason": "string", "error_position": "bigint",
      "error_path": "string"},
-    _message_rows, {},
+    _message_rows,
 )  # fmt: skip
 """A message in Kafka's JSON form. api: its name; direction: request or response; redacted: the paths of the
 values that are withheld."""
@@ -316,51 +302,40 @@ def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _embedded_rows(
-    values: Sequence[bytes | None], open_value: Callable[[bytes], Embedded | None],
-    fields: Callable[[Any], tuple[Any, ...]], count: int,
-) -> Iterator[ColumnValues]:  # fmt: skip
-    for value in values:
-        if value is None:
-            yield None
-            continue
-        embedded = open_value(value)
-        if embedded is None:
-            yield *(None,) * (count + 1), "the bytes are not of the consumer protocol"
-            continue
-        deviation = embedded.deviation
-        reason = None if deviation is None else str(deviation)
-        yield embedded.version, *fields(embedded.message), reason
+    cls: type[Any], name: str, columns: Callable[[Any], tuple[Any, ...]], count: int
+) -> Callable[[Sequence[bytes | None]], Iterator[ColumnValues]]:
+    """Makes the rows of what is in a field of a class, with so many columns between version and reason."""
 
+    def rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
+        for value in values:
+            if value is None:
+                yield None
+            elif (embedded := open_field(cls, name, value, "consumer")) is None:
+                yield *(None,) * (count + 1), "the bytes are not of the consumer protocol"
+            else:
+                reason = None if embedded.deviation is None else str(embedded.deviation)
+                yield embedded.version, *columns(embedded.message), reason
 
-def _subscription_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-    def fields(message: Any) -> tuple[Any, ...]:
-        return (list(message.topics), _topic_partitions(message.owned_partitions), message.generation_id,
-                message.rack_id)  # fmt: skip
-
-    def open_value(value: bytes) -> Embedded | None:
-        return open_field(JoinGroupRequestProtocol, "metadata", value, "consumer")
-
-    return _embedded_rows(values, open_value, fields, 4)
-
-
-def _assignment_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-    def open_value(value: bytes) -> Embedded | None:
-        return open_field(SyncGroupResponse, "assignment", value, "consumer")
-
-    return _embedded_rows(values, open_value, lambda m: (_topic_partitions(m.assigned_partitions),), 1)
+    return rows
 
 
 consumer_subscription = ColumnFunction(
     "consumer_subscription", {"data": "binary"},
     {"version": "int", "topics": "array<string>", "owned_partitions": _TOPIC_PARTITIONS,
      "generation_id": "int", "rack_id": "string", "error_reason": "string"},
-    _subscription_rows, {},
+    _embedded_rows(
+        JoinGroupRequestProtocol, "metadata",
+        lambda m: (list(m.topics), _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), 4,
+    ),
 )  # fmt: skip
 """A consumer's subscription, with its version's own fields only."""
 
 consumer_assignment = ColumnFunction(
     "consumer_assignment", {"data": "binary"},
-    {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"}, _assignment_rows, {},
+    {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"},
+    _embedded_rows(
+        SyncGroupResponse, "assignment", lambda m: (_topic_partitions(m.assigned_partitions),), 1
+    ),
 )  # fmt: skip
 """A consumer's assignment."""
 
@@ -376,7 +351,7 @@ def _registry_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
 
 
 registry_schema = ColumnFunction(
-    "registry_schema", {"data": "binary"}, {"id": "int", "payload": "binary"}, _registry_rows, {}
+    "registry_schema", {"data": "binary"}, {"id": "int", "payload": "binary"}, _registry_rows
 )
 """A schema's id and the payload after it; null for bytes without that prefix. In PySpark
 `coordwire.spark.payloads` reads headers and Protobuf's indexes too, without Python."""

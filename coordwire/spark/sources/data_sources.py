@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.sources.compatibility import filters_are_pushed
-from coordwire.spark.sources.source_reader import BatchReader
+from coordwire.spark.sources.source_reader import BatchReader, PushdownReader
 from coordwire.tables.columns import ddl, default_columns
 from coordwire.tables.options import parse_options
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition
@@ -42,12 +42,8 @@ class _KafkaSource(DataSource):
         return ddl(default_columns(self.source.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = parse_options(self.options)
-        if filters_are_pushed():
-            from coordwire.spark.sources.source_reader import PushdownReader
-
-            return PushdownReader(self.source.name, options, schema)
-        return BatchReader(self.source.name, options, schema)
+        reader = PushdownReader if filters_are_pushed() else BatchReader
+        return reader(self.source.name, parse_options(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from coordwire.spark.sources.streaming import stream_reader

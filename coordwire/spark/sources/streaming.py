@@ -28,7 +28,7 @@ from coordwire.spark.sources.compatibility import (
     SupportsTriggerAvailableNow,
     arrow_schema_of,
     limits,
-)
+)  # fmt: skip
 from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, find_files

@@ -3,16 +3,10 @@
 Strategy: the workers' files are added to the table's log, and the files that they replace removed, in one
 transaction, which carries the pipeline's number as an application transaction (`txn`): a commit of the same
 number cannot be there twice, and two of one folder at the same time conflict: in a store by a conditional
-put. Rules: dates are the partition; columns that a later version has are added to the table first, in a
-commit of their own, since delta-rs has no transaction for both; a store is used as pyarrow uses it, and its
-errors are one sentence.
-
-How delta-rs gets at a store that pyarrow's file systems serve elsewhere.
-
-Strategy: delta-rs has clients of its own, which look for credentials in the same places: AWS's variables,
-profiles and roles, Google's and Azure's defaults. What differs is passed on: an endpoint without TLS has to
-be allowed, the region is pyarrow's, an account key has another name. Rules: a commit is a conditional put; a
-key is a key, character by character, which a URL has escaped.
+put. delta-rs has clients of its own for stores, which look for credentials in the same places as pyarrow's;
+what differs is passed on (`storage_options`). Rules: dates are the partition; columns that a later version
+has are added to the table first, in a commit of their own, since delta-rs has no transaction for both; a key
+is a key, character by character, which a URL has escaped; errors are one sentence.
 """
 
 from __future__ import annotations
@@ -63,7 +57,8 @@ def url(place: str) -> str:
 
 
 def storage_options(place: str) -> dict[str, str]:
-    """delta-rs's options for a URI. Raises as `store_of`."""
+    """delta-rs's options for a URI: the region, an endpoint that may be without TLS, an account key by its
+    other name. Raises as `store_of`."""
     scheme = canonical(place).partition("://")[0]
     if scheme == "s3":
         store, _ = store_of(place)

@@ -2,36 +2,29 @@
 
 Strategy: a run ends with a number. The manifest has it first, and with it which units and files are new and
 which files go; then each table gets one transaction with that number. A table says which number it has last,
-so that the next run after a kill in between commits what is missing and nothing
-twice. Rules: what a table's log says counts, not which files are there, since Delta and Iceberg may compact
-and clean them; a table without anything new or dropped gets no commit.
-
-Files that a compaction made of the pipeline's, written again without the rows that a commit replaces.
-
-Strategy: after a compaction a table no longer has the files that the manifest names, and a commit that
-replaces an input's rows can't remove them by file. Then the files that the manifest doesn't name are read,
-and each that has rows of such inputs is replaced, in the same commit, by one without them. Rules: an input is
-known by the column with its path; where a unit that stays has rows of the same path, the commit is refused.
+so that the next run after a kill in between commits what is missing and nothing twice. After a compaction a
+table no longer has the files that the manifest names: then the files that the manifest doesn't name are read,
+and each that has rows of the inputs that a commit replaces is replaced by one without them. Rules: what a
+table's log says counts, not which files are there, since Delta and Iceberg may compact and clean them; a
+table without anything new or dropped gets no commit; where a unit that stays has rows of a path that is
+replaced, the commit is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any
 
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES, arrow_schema
-from coordwire.tables.formats import Conflict, VersionedTable, open_table
+from coordwire.tables.formats import Conflict, VersionedTable, footers, open_table
 from coordwire.tables.readers.files import is_uri
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog
 from coordwire.tables.storage.parquet_files import UnitFiles, read_rows
 from coordwire.tables.storage.unit_attempt import Attempt
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["bring_up", "next_log", "table_files"]
 
@@ -134,16 +127,17 @@ def without_replaced(
     named = {name for note in manifest.units.values() for name in note["proofs"]}
     named.update(manifest.files, manifest.log.retired)
     unnamed = [name for name in files if name not in named]
-    paths = _replaced(output, manifest, table)
+    for name in filter(is_uri, unnamed):
+        raise CoordwireError(f"{output.path(table)} has files outside of its folder, as {name}")
+    schema, stay = arrow_schema(TABLES[table]), _condition(_replaced(output, manifest, table))
     writing = UnitFiles(Attempt(output, UNIT, run), UNIT)
     removes = set()
     try:
-        for name in unnamed:
-            rows = _read(output, table, name)
-            staying = _staying(rows, table, paths)
-            if staying.num_rows < rows.num_rows:
+        for name, footer in footers(output, unnamed):
+            staying = list(read_rows(output, name, schema, stay))
+            if sum(batch.num_rows for batch in staying) < footer.num_rows:
                 removes.add(name)
-                for batch in staying.to_batches():
+                for batch in staying:
                     writing.add(table, batch)
         writing.close()
         proofs = writing.attempt.place_files() if writing.names else {}
@@ -170,20 +164,11 @@ def _replaced(output: Output, manifest: Manifest, table: str) -> set[str] | None
     return {text(path) for path in paths}
 
 
-def _read(output: Output, table: str, name: str) -> pyarrow.Table:
+def _condition(paths: set[str] | None) -> Any:
+    """What is true of rows that stay."""
     import pyarrow as pa
-
-    if is_uri(name):
-        raise CoordwireError(f"{output.path(table)} has files outside of its folder, as {name}")
-    schema = arrow_schema(TABLES[table])
-    return pa.Table.from_batches(read_rows(output, name, schema), schema)
-
-
-def _staying(rows: pyarrow.Table, table: str, paths: set[str] | None) -> pyarrow.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
 
     if paths is None:
-        return rows.slice(0, 0)
-    going = pc.is_in(rows.column(_INPUT), value_set=pa.array(sorted(paths), pa.string()))
-    return rows.filter(pc.invert(going))
+        return ds.scalar(False)
+    return ~ds.field(_INPUT).isin(pa.array(sorted(paths), pa.string()))

@@ -1,12 +1,9 @@
-"""The inputs of a run: their files, and the units of work that the files make.
+"""The inputs of a run: their files, the units of work that they make, and the table of files.
 
 Rules: no file of the output folder is read, also where an input contains that folder; segments that none of
-the chosen tables needs are left out.
-
-The table of files: what each input file is, and how much of it is in rows, in quarantine, or neither.
-
-Strategy: the driver writes it after the units are complete, from their notes. Rules: it is written whole, as
-files of one attempt; the manifest names its files, and those of the table before it until they are removed.
+the chosen tables needs are left out. The table of files has what each input file is, and how much of it is in
+rows, in quarantine, or neither. The driver writes it whole, as files of one attempt, after the units are
+complete; the manifest names its files, and those of the table before it until they are removed.
 """
 
 from __future__ import annotations
@@ -128,12 +125,9 @@ def write_files(output: Output, files: dict[str, File], notes: Notes, run: str) 
 
 
 def _file_row(
-    file: File,
-    origin: FileOrigin,
-    numbers_of: dict[str, Counter[str]],
-    joined: dict[str, str],
+    file: File, origin: FileOrigin, numbers_of: dict[str, Counter[str]], joined: dict[str, str],
     files: dict[str, File],
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     kind = file.kind()
     if kind not in ("segment", "index"):
         origin = origin._replace(broker=None, cluster_id=None)

@@ -32,7 +32,7 @@ from coordwire.tables.pipeline.units import Job, printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
-from coordwire.tables.storage.folders import Output, open_output
+from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import Notes, Proof, TableLog
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.stores import is_uri
@@ -69,33 +69,28 @@ def run(
     lock = Lock(output)
     lock.acquire()
     try:
-        pruning = inputs if prune else None
-        summary = _locked(engine, output, lock, files, names, options, report, progress, format, pruning)
+        ledger = Ledger(output)  # who had the lock until now may have begun it
+        format_name = ledger.check_folder(format)
+        ledger.check_links(names)
+        if report:
+            check_report(output)
+        job = Job(output.place, options, names, lock.run)
+        summary = _locked(engine, ledger, lock, files, job, progress, format_name, inputs if prune else None)
+        summary.seconds = time.monotonic() - began
+        if report:
+            reading = TableRows(output, {name: ledger.named_files(name)[0] for name in names})
+            write_report(output, page(reading, summary).encode("utf-8", "replace"))
     finally:
         lock.release()
-    summary.seconds = time.monotonic() - began
     return summary
 
 
 def _locked(
-    engine: Engine,
-    output: Output,
-    lock: Lock,
-    files: dict[str, File],
-    tables: tuple[str, ...],
-    options: Options,
-    report: bool,
-    progress: Progress | None,
-    format: str | None,
-    pruning: Sequence[str] | None,
-) -> PipelineSummary:
-    """Run under the folder's lock."""
-    began = time.monotonic()
-    ledger = Ledger(output)  # who had the lock until now may have begun it
-    format_name = ledger.check_folder(format)
-    ledger.check_links(tables)
-    if report:
-        check_report(output)
+    engine: Engine, ledger: Ledger, lock: Lock, files: dict[str, File], job: Job, progress: Progress | None,
+    format_name: str, pruning: Sequence[str] | None,
+) -> PipelineSummary:  # fmt: skip
+    """Bring the tables up to date, under the folder's lock. pruning: the inputs, if they are pruned."""
+    output, options, tables = ledger.output, job.options, job.tables
     if not ledger.has_tables:
         ledger.commit({}, log=TableLog(format_name, token_hex(16)))
     if format_name != PARQUET:  # a run that was killed may have left tables without its commit
@@ -104,16 +99,14 @@ def _locked(
     ledger.clear_attempts(complete)
     units = plan(files, options, tables)
     names = {unit.name for unit in units}
-    stale = set[str]()
-    if pruning is not None:
-        stale = gone_units(complete, names, files, pruning, ledger.manifest.mounts)
+    stale = gone_units(complete, names, files, pruning or (), ledger.manifest.mounts)
     ledger.add_mounts(mount_points(files))
     valid = ledger.remove_orphans(complete, names, files, stale | renamed_units(complete, names, files))
     pruned = paths_of(complete, stale)
     notices = [*lock.notices, *_foreign(ledger.foreign_files(valid)), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in valid]
     try:
-        engine.run_units(todo, Job(output.place, options, tables, lock.run), progress)
+        engine.run_units(todo, job, progress)
     except BaseException:
         with suppress(OSError, CoordwireError):  # why the job failed matters more
             _end(ledger, lock)
@@ -145,11 +138,6 @@ def _locked(
     summary.reused = len(units) - len(todo)
     summary.notices = notices
     summary.pruned = pruned
-    summary.seconds = time.monotonic() - began
-    if report:
-        reading = TableRows(output, {name: ledger.named_files(name)[0] for name in tables})
-        text = page(reading, summary)
-        write_report(output, text.encode("utf-8", "replace"))
     return summary
 
 

@@ -19,7 +19,6 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from coordwire._quantities import counted
 from coordwire.capture.jsonlines import text
@@ -60,27 +59,18 @@ def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, Fi
         return set()
     segments = [file for file in files.values() if file.kind() == "segment"]
     paths = {live_path(file.path) for file in segments}
-    known: set[tuple[Any, ...]] = set()
+    # A story's and lag's segments are known by the units that read these themselves; of lag's those that only
+    # end a log may have none.
     was = {note["paths"][0]: tuple(note["segment"]) for note in candidates.values() if note.get("segment")}
-    if was:
-        origins = Origins(files.values())
-        known = {tuple(segment_identity(file.path, file.size, origins.of(file))) for file in segments}
-    return {
-        name
-        for name, note in candidates.items()
-        if not any(path in files for path in note["paths"])
-        and (
-            all(live_path(path) in paths for path in note["paths"])
-            or _moved([was[path] for path in note["paths"] if path in was], known)
-        )
-        and all(_is_gone(path) for path in note["paths"])
-    }
+    origins = Origins(files.values())
+    known = {tuple(segment_identity(file.path, file.size, origins.of(file))) for file in segments if was}
 
+    def is_renamed(before: Sequence[str]) -> bool:
+        moved = {was[path] for path in before if path in was}
+        is_known = all(live_path(path) in paths for path in before) or (bool(moved) and moved <= known)
+        return is_known and not any(path in files for path in before) and all(map(_is_gone, before))
 
-def _moved(segments: Collection[tuple[Any, ...]], known: set[tuple[Any, ...]]) -> bool:
-    """Whether these segments are all known under new names. A story's and lag's are known by the units that
-    read the segments themselves; of lag's those that only end a log may have none."""
-    return bool(segments) and known.issuperset(segments)
+    return {name for name, note in candidates.items() if is_renamed(note["paths"])}
 
 
 # --- what is gone for good ---
@@ -99,13 +89,13 @@ def gone_units(
     it isn't known whether files are gone or only out of reach.
     """
     places = [_Place(path) for path in inputs]
-    candidates = {}
-    for name, note in notes.items():
-        paths = note["paths"]
-        if name in planned or any(path in files for path in paths):
-            continue
-        if all(any(place.contains(path) for place in places) for path in paths):
-            candidates[name] = paths
+    candidates = {
+        name: note["paths"]
+        for name, note in notes.items()
+        if name not in planned
+        and not any(path in files for path in note["paths"])
+        and all(any(place.contains(path) for place in places) for path in note["paths"])
+    }
     missing = {path for paths in candidates.values() for path in paths}
     _check_listing(missing, files.values())
     deleted = {path for path in missing if _is_gone(path)}

@@ -67,11 +67,10 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     origin = {"broker_id": part.broker, "cluster_id": part.cluster_id, "file_state": part.state}
     for item in _items(part, options, data):
         if isinstance(item, UnreadableRange):
-            start, data_start = (
-                part.start + item.position,
-                data[item.position : item.position + item.length][:KEPT],
+            start, end = part.start + item.position, part.start + item.position + item.length
+            bad_range = Bad(
+                part.path, start, end, item.reason, bytes(data[item.position :][: item.length][:KEPT])
             )
-            bad_range = Bad(part.path, start, start + item.length, item.reason, bytes(data_start))
             if options.failfast:
                 raise CorruptBatch(str(bad_range), bad_range.start)
             yield bad_range
@@ -105,11 +104,10 @@ def _row(item: CoordinatorRecord | Marker, options: Options) -> dict[str, Any]:
     }  # fmt: skip
     if isinstance(item, Marker):
         return row | {"marker": item.kind, "producer_id": item.producer_id}
-    raw_key = item.key if isinstance(item.key, bytes) else None
-    raw_value = item.value if isinstance(item.value, bytes) else None
     return row | record_values(item, show_secrets=options.show_secrets) | {
         "producer_id": item.producer_id if item.transactional else None,
-        "raw_key": raw_key, "raw_value": raw_value,
+        "raw_key": item.key if isinstance(item.key, bytes) else None,
+        "raw_value": item.value if isinstance(item.value, bytes) else None,
     }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from coordwire.segments.names import file_name
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.options import Options
+from coordwire.tables.readers.coordinator_logs import time_of
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, open_bytes
 from coordwire.tables.readers.rows import Bad, Builder
@@ -89,8 +90,6 @@ COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
 TAIL = 1 << 20
 """Bytes at a segment's end in which its last batch is looked for first."""
 
-_MICROSECONDS = (1 << 63) // 1000
-
 
 class End(NamedTuple):
     """A log's end: the offset after its last record, and that record's batch's time, -1 for none."""
@@ -109,9 +108,7 @@ def read_lag(part: Part, options: Options, columns: Sequence[str]) -> Iterator[p
         arrow_schema([column for name in columns for column in LAG if column.name == name]),
         options.batch_size,
     )
-    for row in lag_rows(part.lag, options):
-        if (batch := builder.add([row[name] for name in columns], 200)) is not None:
-            yield batch
+    yield from builder.add_all(([row[name] for name in columns] for row in lag_rows(part.lag, options)), 200)
     if (batch := builder.take()) is not None:
         yield batch
 
@@ -166,10 +163,10 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
     if committed < 0 or commit.group is None or commit.topic is None or commit.partition is None:
         return None
     times = [commit.timestamp_ms, -1 if end is None else end.timestamp_ms]
-    known = [time for time in times if 0 <= time < _MICROSECONDS]
+    known = [micros for time in times if time >= 0 and (micros := time_of(time)) is not None]
     lag = None if end is None else end.offset - committed
     return {
-        "time": max(known) * 1000 if known else None, "group_id": commit.group, "topic": commit.topic,
+        "time": max(known, default=None), "group_id": commit.group, "topic": commit.topic,
         "partition": commit.partition, "committed_offset": committed,
         "end_offset": None if end is None else end.offset,
         "lag": lag, "reason": "committed_beyond_end" if lag is not None and lag < 0 else None,

@@ -57,9 +57,8 @@ def segment_identity(path: str, size: int, origin: FileOrigin) -> list[Any]:
     return [origin.cluster_id, origin.broker, origin.topic, origin.partition, name, size]
 
 
-class _Broker(NamedTuple):
-    broker: str | None
-    cluster_id: str | None
+_Broker = tuple[str | None, str | None]
+"""The broker and the cluster's id."""
 
 
 class Origins:
@@ -78,11 +77,10 @@ class Origins:
         if remote_name(file.name) is not None and file_name(file.name) is None:
             return self._remote(file)
         folder = file.path.rpartition("/")[0]
-        broker = self._broker(folder if file.topic is None else folder.rpartition("/")[0])
-        if broker is None and file.topic is not None:
-            broker = _Broker(folder.rpartition("/")[0] or "/", None)
-        name, cluster = broker or (None, None)
-        return FileOrigin(file.topic, file.partition, name, cluster, file_state(file.path))
+        log_folder = folder if file.topic is None else folder.rpartition("/")[0]
+        unknown = None if file.topic is None else log_folder or "/"
+        broker, cluster = self._broker(log_folder) or (unknown, None)
+        return FileOrigin(file.topic, file.partition, broker, cluster, file_state(file.path))
 
     def _remote(self, file: File) -> FileOrigin:
         """The origin of a segment in remote storage: metadata records count for more than a folder's name."""
@@ -133,4 +131,4 @@ class Origins:
         node = properties.get("node.id") or properties.get("broker.id")
         if node is None or not _NUMBER.fullmatch(node):
             return None
-        return _Broker(node, properties.get("cluster.id"))
+        return node, properties.get("cluster.id")

@@ -23,6 +23,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -96,10 +97,8 @@ class Listing:
 
 def growing_offset(chains: Chains | None = None) -> GrowingOffset:
     """An offset; without chains that of a stream's start."""
-    return {
-        "growing": 1,
-        "captures": {name: list(map(list, files)) for name, files in (chains or {}).items()},
-    }
+    captures = {name: list(map(list, files)) for name, files in (chains or {}).items()}
+    return {"growing": 1, "captures": captures}
 
 
 def next_growing_offset(start: GrowingOffset, captures: Chains, most: int | None = MOST) -> GrowingOffset:
@@ -290,17 +289,13 @@ def _common_path(path: str) -> str:
     return folder + slash + _TIME.sub("#", _NUMBER.sub("", name))
 
 
-def _sized(chain: Iterable[tuple[int, str, str]]) -> list[GrowingFile]:
+def _sized(chain: Sequence[tuple[int, str, str]]) -> list[GrowingFile]:
     """The files with their sizes, the last one's first: when a file has bytes, that before it is complete."""
-    sized = [GrowingFile(path, first, _size(path)) for _, path, first in reversed(list(chain))]
+    sized = []
+    for _, path, first in reversed(chain):
+        with suppress(OSError):
+            sized.append(GrowingFile(path, first, os.stat(path).st_size))
     return [file for file in reversed(sized) if file.size]
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def _decoded(offset: GrowingOffset) -> Chains:

@@ -12,6 +12,7 @@ __all__ = ["BatchRows", "read_batches", "read_records"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from coordwire.records import RecordBatch, UnreadableRange
 from coordwire.records.batch import HEADER
 from coordwire.tables.columns import ARROW_NAMES, BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
+from coordwire.tables.readers.coordinator_logs import time_of
 from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
 from coordwire.tables.readers.segment_reader import SegmentReader, is_kafka_07, unwanted
 from coordwire.tables.readers.splits import Part
@@ -81,18 +83,13 @@ def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any
         return lambda batch: value
     special: dict[str, Callable[[RecordBatch], Any]] = {
         "position": lambda batch: batch.position,
-        "time": _time,
+        "time": lambda batch: time_of(batch.max_timestamp),
         "max_timestamp_ms": lambda batch: batch.max_timestamp,
         "base_offset": _base_offset,
         "codec": _codec,
         _SIZE: lambda batch: batch.size if _codec(batch) == "none" else None,
     }
     return special.get(name) or (lambda batch: getattr(batch, name))
-
-
-def _time(batch: RecordBatch) -> int | None:
-    stamp = batch.max_timestamp
-    return stamp * 1000 if stamp != -1 and abs(stamp) < (1 << 63) // 1000 else None
 
 
 def _base_offset(batch: RecordBatch) -> int | None:
@@ -361,7 +358,4 @@ class _Finisher:
             ("timestamp_ms", pc.not_equal, NO_TIME if "timestamp_ms" in self.hidden else None),
         ]
         masks = [compare(table.column(name), limit) for name, compare, limit in limits if limit is not None]
-        combined = masks[0] if masks else None
-        for mask in masks[1:]:
-            combined = pc.and_(combined, mask)
-        return combined
+        return reduce(pc.and_, masks) if masks else None

@@ -135,15 +135,12 @@ def capture_parts(
     shared: whether a capture may be read by several tasks; stories: whether one of them makes the stories of
     groups.
     """
-    parts = []
-    files = list(files)
-    readable, unreadable = (
-        [file for file in files if not file.trouble],
-        [file for file in files if file.trouble],
-    )
-    joined = rotated(readable, lambda file: file.path)
-    chains = joined if options.join_rotated else [[file] for file in readable]
-    for chain in [*chains, *([file] for file in unreadable)]:
+    parts, alone = [], list(files)
+    chains: list[list[File]] = []
+    if options.join_rotated:
+        chains = rotated([file for file in alone if not file.trouble], lambda file: file.path)
+        alone = [file for file in alone if file.trouble]
+    for chain in [*chains, *([file] for file in alone)]:
         size = sum(file.size for file in chain)
         further_paths = tuple(file.path for file in chain[1:])
         first = chain[0]
@@ -172,16 +169,14 @@ def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
     """Parts for one task each: neighbours together until they are of a fair size."""
     total = sum(part.end - part.start + OPENING for part in parts)
     most = min(options.split_size, max(LEAST_GROUP, total // MOST_GROUPS))
-    groups: list[tuple[Part, ...]] = []
-    group: list[Part] = []
-    used = 0
+    opening = OPENING if options.split_size >= OPENING else 0
+    groups: list[list[Part]] = []
+    used = most
     for part in parts:
-        cost = part.end - part.start + (OPENING if options.split_size >= OPENING else 0)
-        if group and used + cost > most:
-            groups.append(tuple(group))
-            group, used = [], 0
-        group.append(part)
+        cost = part.end - part.start + opening
+        if not groups or used + cost > most:
+            groups.append([])
+            used = 0
+        groups[-1].append(part)
         used += cost
-    if group:
-        groups.append(tuple(group))
-    return groups
+    return list(map(tuple, groups))

@@ -124,10 +124,12 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any], *, more_fil
     times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
     times += [row.time / MICROSECONDS for row in lag]
     first, last = min(times), max(times)
+    more = counted(more_files, "more file")
+    shared = f"; {more} with a group of this name: not to be added up" if more_files else ""
     parts = [
         f"<h3>{escaped(group) or '(no group)'}</h3>",
         f'<p class="note">{escaped(_summed_up(rows))} · {day(first)}, {clock(first)} · '
-        f"{escaped(posixpath.basename(input_file))}{_also(more_files)}</p>",
+        f"{escaped(posixpath.basename(input_file))}{shared}</p>",
     ]
     names = _short_names(rows)
     if rows:
@@ -138,13 +140,6 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any], *, more_fil
         if left_out:
             parts.append(f'<p class="note">{counted(left_out, "more member")} in the table groups.</p>')
     return parts + _lag(group, lag, first, last)
-
-
-def _also(more_files: int) -> str:
-    """A note on files with the same group, whose rebalances are not to be added to these."""
-    if not more_files:
-        return ""
-    return f"; {counted(more_files, 'more file')} with a group of this name: not to be added up"
 
 
 def _summed_up(rows: Sequence[Any]) -> str:
@@ -200,10 +195,8 @@ def _members(rows: Sequence[Any], names: dict[str, str]) -> tuple[dict[str, list
             bars.setdefault(member, []).append(TimeBar(start, time, label))
     for member, (start, joined) in since.items():
         bars[member].append(TimeBar(start, last, f"{names.get(member, member)}: {joined}, still in"))
-    selected = list(bars.items())[:MOST_MEMBERS]
-    return {"rebalances": rebalances} | {names.get(m, m): member_bars for m, member_bars in selected}, len(
-        bars
-    ) - len(selected)
+    selected = {names.get(member, member): bars[member] for member in list(bars)[:MOST_MEMBERS]}
+    return {"rebalances": rebalances} | selected, max(0, len(bars) - MOST_MEMBERS)
 
 
 def _rebalance_bar(row: Any, time: float) -> TimeBar:
@@ -230,7 +223,9 @@ def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
         elif row.event == "brokerAway":
             length = "" if row.length_ms is None else f" for {duration(row.length_ms / 1e3)}"
             incidents.append((row.time / MICROSECONDS, "", f"broker {row.broker_address} was away{length}"))
-        elif row.event == "rebalanceEnded" and _is_incident(row):
+        elif row.event == "rebalanceEnded" and (
+            (row.length_ms or 0) > LONG_MS or row.outcome == "unfinished"
+        ):
             length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
             text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"
             incidents.append((_began(row), "", text))
@@ -241,11 +236,6 @@ def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
     if len(lines) > MOST_REBALANCES:
         table += f'<p class="note">The first {MOST_REBALANCES} of {len(lines):,}.</p>'
     return [table]
-
-
-def _is_incident(row: Any) -> bool:
-    """Whether a rebalance was long, or the input ends in it."""
-    return (row.length_ms or 0) > LONG_MS or row.outcome == "unfinished"
 
 
 # --- rebalances ---

@@ -1,14 +1,10 @@
 """The report: one HTML file with everything in it, with pictures and tables.
 
-Strategy: the numbers are the run's summary; the plots and lists read a bounded part of the tables through
-`TableRows`: groups (`group_section`), errors, refusals and quarantine. Rules: nothing is
-fetched from anywhere; untrusted texts are escaped; notes say what was left out.
-
-The report's errors: error codes by API, refused frames by reason, quarantine by reason.
-
-Strategy: frames and error codes are counted by the workers and come with the summary; refusals and quarantine
-are read from their tables and put together by their reasons, with the first place of each. Rules: an error
-code has Kafka's name and meaning beside it; the lists are bounded, and say what they leave out.
+Strategy: frames and error codes are counted by the workers and come with the run's summary; the plots and
+lists read a bounded part of the tables through `TableRows`: groups (`group_section`), and refusals and
+quarantine, put together by their reasons, with the first place of each. Rules: nothing is fetched from
+anywhere; untrusted texts are escaped; an error code has Kafka's name and meaning beside it; lists are
+bounded, and notes say what was left out.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from coordwire import __version__
 from coordwire._quantities import clock, counted, day, duration, size
@@ -25,9 +21,6 @@ from coordwire.enums import ErrorCode
 from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.plots import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows
-
-if TYPE_CHECKING:
-    from coordwire.tables.report.summary import TableRows
 
 __all__ = ["page"]
 
@@ -38,16 +31,6 @@ _QUARANTINE = "input_file flow position end_position reason"
 _INDEX = re.compile(r"\[\d+\]")
 
 K = TypeVar("K", bound=Hashable)
-
-
-def _error_sections(reading: TableRows, summary: PipelineSummary) -> list[str]:
-    """Frames by API, errors by API, refusals, quarantine."""
-    return [
-        "<h2>Frames by API</h2>", _frames(summary),
-        "<h2>Errors by API</h2>", _errors(summary),
-        "<h2>Refused frames</h2>", _refused(reading, summary),
-        "<h2>Quarantine</h2>", _quarantine(reading, summary),
-    ]  # fmt: skip
 
 
 def _frames(summary: PipelineSummary) -> str:
@@ -79,7 +62,12 @@ def _refused(reading: TableRows, summary: PipelineSummary) -> str:
             count = counted(summary.refused, "frame")
             return f'<p class="note">{count}; the reasons are in the table frames, which isn\'t written.</p>'
         return plots.empty_plot("Refused frames")
-    reasons = _by_key(frames, lambda row: (row.api or "unknown", row.direction or "", *_reason(row)))
+    # Without the indexes in the path, so that the same trouble is one row.
+    reasons = _by_key(
+        frames,
+        lambda row: (row.api or "unknown", row.direction or "", _INDEX.sub("[]", row.error_path or ""),
+                     row.error_reason),
+    )  # fmt: skip
     rows = [
         [*key, f"{count:,}", f"{first.input_file} frame {first.frame}", _time(first)]
         for key, (count, first) in reasons[:MOST_LISTED]
@@ -125,11 +113,6 @@ def _by_key(rows: Iterable[Any], key: Callable[[Any], K]) -> list[tuple[K, tuple
     return sorted(groups.items(), key=lambda item: -item[1][0])
 
 
-def _reason(row: Any) -> tuple[str, str]:
-    """The field, without its indexes, so that the same trouble is one row; and the reason."""
-    return _INDEX.sub("[]", row.error_path or ""), row.error_reason
-
-
 def _time(row: Any) -> str:
     return "" if row.time is None else f"{day(row.time / 1e6)} {clock(row.time / 1e6)}"
 
@@ -150,7 +133,10 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
     body = "".join([
         _numbers(summary),
         *group_section.sections(reading),
-        *_error_sections(reading, summary),
+        "<h2>Frames by API</h2>", _frames(summary),
+        "<h2>Errors by API</h2>", _errors(summary),
+        "<h2>Refused frames</h2>", _refused(reading, summary),
+        "<h2>Quarantine</h2>", _quarantine(reading, summary),
     ])  # fmt: skip
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return (

@@ -18,8 +18,10 @@ __all__ = [
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
 
 from coordwire._quantities import clock, day, duration_range
@@ -112,17 +114,10 @@ def histogram(title: str, seconds: Sequence[float], noun: str) -> str:
     """How many lengths of time are in each bin; empty bins in between are shown."""
     if not seconds:
         return empty_plot(title)
-    counts: dict[int, int] = {}
-    for value in seconds:
-        place = bisect_right(_EDGES, max(value, 0)) - 1
-        counts[place] = counts.get(place, 0) + 1
-    named = {
-        duration_range(_EDGES[place], _EDGES[place + 1]) if place + 1 < len(_EDGES) else "1 d and more": [
-            float(counts.get(place, 0))
-        ]
-        for place in range(min(counts), max(counts) + 1)
-    }
-    return bars(title, named, [noun])
+    counts = Counter(bisect_right(_EDGES, max(value, 0)) - 1 for value in seconds)
+    names = [*(duration_range(low, high) for low, high in pairwise(_EDGES)), "1 d and more"]
+    places = range(min(counts), max(counts) + 1)
+    return bars(title, {names[place]: [float(counts[place])] for place in places}, [noun])
 
 
 def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
@@ -140,7 +135,8 @@ def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
         ))
         for name, row in rows.items()
     ]  # fmt: skip
-    return _rows(title, [*shapes, _axis_row(_axis(scale, ticks))])
+    axis = f'<div class="name corner"></div>{_axis(scale, ticks)}<div class="value"></div>'
+    return _rows(title, [*shapes, axis])
 
 
 def lines(
@@ -207,10 +203,6 @@ def _row(name: str, shapes: str, value: str = "") -> str:
         f'<div class="name" title="{escaped(name)}">{escaped(name)}</div>'
         f'<div class="track">{_svg(BAR, shapes)}</div><div class="value">{escaped(value)}</div>'
     )
-
-
-def _axis_row(axis: str) -> str:
-    return f'<div class="name corner"></div>{axis}<div class="value"></div>'
 
 
 def legend(names: Mapping[int, str]) -> str:

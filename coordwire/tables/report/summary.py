@@ -131,18 +131,11 @@ class TableRows:
         if not tables:
             return []
         rows = _first(tables, order.split(), most)
-        cells = zip(*(_values(rows.column(column)) for column in names), strict=True)
-        return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in cells]
-
-
-def _values(column: pyarrow.ChunkedArray) -> list[Any]:
-    """A column's values; times as microseconds, since a datetime holds the years 1 to 9999 only."""
-    import pyarrow as pa
-
-    values: list[Any] = (
-        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    ).to_pylist()
-    return values
+        cells = [
+            (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+            for column in map(rows.column, names)  # a datetime holds the years 1 to 9999 only
+        ]
+        return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)]
 
 
 def _first(tables: Sequence[pyarrow.Table], order: Sequence[str], most: int) -> pyarrow.Table:

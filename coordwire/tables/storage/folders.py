@@ -189,7 +189,9 @@ class LocalFolder(Output):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             return os.fdopen(os.open(last, flags, 0o666, dir_fd=folder), "wb", buffering=0)
 
-    def _hidden(self, name: str, data: bytes | memoryview) -> str:
+    @contextmanager
+    def _hidden(self, name: str, data: bytes | memoryview) -> Iterator[str]:
+        """A file under another name, to be moved; removed unless it is."""
         hidden = f"{WRITING}/{posixpath.basename(name)}.{token_hex(16)}{PART}"
         try:
             with self.open_new(hidden) as file:
@@ -198,28 +200,25 @@ class LocalFolder(Output):
                     view = view[file.write(view) :]
                 if name == MANIFEST:  # the others are read again if a power cut takes them
                     os.fsync(file.fileno())
+            yield hidden
         except BaseException:
             with suppress(OSError, LinkError):
                 self.delete(hidden)
             raise
-        return hidden
 
     def write(self, name: str, data: bytes | memoryview) -> None:
-        hidden = self._hidden(name, data)
-        try:
-            with self.at(hidden) as (source, old), self.at(name, create=True) as (target, new):
-                os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
-        except BaseException:
-            with suppress(OSError, LinkError):
-                self.delete(hidden)
-            raise
+        with (
+            self._hidden(name, data) as hidden,
+            self.at(hidden) as (source, old),
+            self.at(name, create=True) as (target, new),
+        ):
+            os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
 
     def create(self, name: str, data: bytes | memoryview) -> bool:
-        hidden = self._hidden(name, data)
         try:
-            self.move(hidden, name)
+            with self._hidden(name, data) as hidden:
+                self.move(hidden, name)
         except FileExistsError:
-            self.delete(hidden)
             return False
         return True
 
@@ -231,7 +230,7 @@ class LocalFolder(Output):
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                if _exists(target, new):
+                if new in os.listdir(target):
                     raise FileExistsError(errno.EEXIST, "File exists", to) from None
                 os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
             else:
@@ -265,17 +264,16 @@ class LocalFolder(Output):
 
         Nothing where the way to the folder leads through a link.
         """
+        rows = []
         try:
-            if folder:
-                with self.at(f"{folder}/x") as (current, _):
-                    return _listing(current)
-            current = os.open(self.root, _DIRECTORY)
+            with self.at(f"{folder}/x".removeprefix("/")) as (current, _), os.scandir(current) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # it went meanwhile
+                        status = entry.stat(follow_symlinks=False)
+                        rows.append((entry.name, status.st_mode, status.st_size))
         except (FileNotFoundError, LinkError):
             return []
-        try:
-            return _listing(current)
-        finally:
-            os.close(current)
+        return rows
 
     def check(self, folder: str) -> None:
         with self.at(f"{folder}/x"):
@@ -292,24 +290,6 @@ class LocalFolder(Output):
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
-
-
-def _listing(folder: int) -> list[tuple[str, int, int]]:
-    rows = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(FileNotFoundError):  # it went meanwhile
-                status = entry.stat(follow_symlinks=False)
-                rows.append((entry.name, status.st_mode, status.st_size))
-    return rows
-
-
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 class StoreFolder(Output):

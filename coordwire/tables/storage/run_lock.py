@@ -84,11 +84,11 @@ class Lock:
             )
 
     def _other_runs(self) -> list[tuple[str, dict[str, Any]]]:
-        runs = []
-        for name in self.output.names(RUNS):
-            if name != self._name and is_own_name(name) and (data := self.output.read(name)) is not None:
-                runs.append((name, _parsed(data)))
-        return runs
+        return [
+            (name, _parsed(data))
+            for name in self.output.names(RUNS)
+            if name != self._name and is_own_name(name) and (data := self.output.read(name)) is not None
+        ]
 
     def _sentence(self, runs: list[dict[str, Any]]) -> str:
         owners = " and ".join(_owner(stated) for stated in runs) or "another run"
@@ -144,10 +144,9 @@ def _locked(output: Output, operation: int) -> Iterator[None]:
 
 def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool | None]:
     """A locked file's descriptor, and whether it is locked: None where the file system has no flock."""
-    folder = output
-    if not isinstance(folder, LocalFolder):
+    if not isinstance(output, LocalFolder):
         return None, None
-    with folder.at(name, create=True) as (place, last):
+    with output.at(name, create=True) as (place, last):
         file = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place)
     try:
         locked = lock(file, operation)
@@ -185,14 +184,8 @@ def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> s
             if stated.get("started") not in (None, started):
                 return "its process number is another process's now"
         return "the lock that it held is free" if locked and stated.get("flock") is True else None
-    known = ("host", "machine")
-    if (
-        stated.get("boot")
-        and process["boot"]
-        and all(stated.get(key) and stated[key] == process[key] for key in known)
-    ):
-        return "its machine was started again"
-    return None
+    is_here = all(stated.get(key) and stated[key] == process[key] for key in ("host", "machine"))
+    return "its machine was started again" if is_here and stated.get("boot") and process["boot"] else None
 
 
 def process_start(pid: int) -> int | None:

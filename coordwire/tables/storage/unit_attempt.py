@@ -19,7 +19,6 @@ __all__ = ["Attempt", "RunOver", "Sink", "clear", "digest", "is_ours", "remove_o
 import io
 import json
 import mmap
-import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -136,10 +135,10 @@ class Attempt:
             return
         sink.close()
         with self._folder.open(part) as stream:
-            size, crc = _mapped_digest(stream)
-            if (size, crc) != (sink.size, sink.crc):
+            read_back = digest(stream)
+            if read_back != [sink.size, sink.crc]:
                 raise CoordwireError(
-                    f"{part}: {size} bytes were read back, {sink.size} different ones were written"
+                    f"{part}: {read_back[0]} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
             _check_rows(stream, part, rows)
@@ -273,15 +272,6 @@ def digest(stream: BinaryIO) -> Proof:
         size += len(block)
         crc = crc32c(block, crc)
     return [size, crc]
-
-
-def _mapped_digest(stream: BinaryIO) -> Proof:
-    """The same of a file that no other process has, without a copy."""
-    size = os.fstat(stream.fileno()).st_size
-    if not size:
-        return [0, 0]
-    with mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) as data:
-        return [size, crc32c(data)]
 
 
 def is_ours(output: Output, name: str, proof: Proof) -> bool:
