@@ -183,18 +183,14 @@ def _paths(texts: Mapping[str, str]) -> tuple[str, ...]:
         if name.lower() == "path":
             paths.append(text)
         elif name.lower() == "paths":
-            paths += _path_list(text)
+            try:
+                listed = json.loads(text)
+            except ValueError:
+                listed = None
+            if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+                raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
+            paths += listed
     return tuple(paths)
-
-
-def _path_list(text: str) -> list[str]:
-    try:
-        paths = json.loads(text)
-    except ValueError:
-        paths = None
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
-    return paths
 
 
 def _camel(name: str) -> str:

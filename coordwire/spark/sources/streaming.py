@@ -91,22 +91,18 @@ class _FolderReader(DataSourceStreamReader):
         if not BOUNDED_STREAMS:
             self._start, self._remembered = end, read_between(start, end)
         arrivals = arrivals_between(start, end)
-        changed = tuple(
-            Bad(arrival.file.path, 0, arrival.file.size, arrival.change)
-            for arrival in arrivals
-            if arrival.change
-        )
+        changes = [(arrival.file, arrival.change) for arrival in arrivals]
+        changed = tuple(Bad(file.path, 0, file.size, change) for file, change in changes if change)
         if changed and options.failfast:
             raise CoordwireError(str(changed[0]))
         for change in changed:
             _LOG.warning("%s", change)
         new_files = [arrival.file for arrival in arrivals if not arrival.read]
-        groups: list[tuple[Part, ...]] = plan_files(source, new_files, options)
+        groups: list[tuple[Part | Bad, ...]] = [*plan_files(source, new_files, options)]
         for arrival in arrivals:
             if arrival.grown:
                 groups += _remaining(plan_files(source, [arrival.file], options), arrival)
-        partitions = [InputPartition(group) for group in groups]
-        return [*partitions, *([InputPartition(changed)] if changed else [])]
+        return [InputPartition(group) for group in (*groups, changed) if group]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         source, items = SOURCES[self.source_name], partition.value or ()

@@ -361,7 +361,6 @@ def _type_name(kind: IcebergType) -> str:
     if isinstance(kind, ListType):
         return f"list<{_type_name(kind.element_type)}>"
     if isinstance(kind, StructType):
-        return (
-            f"struct<{', '.join(f'{field.name}: {_type_name(field.field_type)}' for field in kind.fields)}>"
-        )
+        fields = ", ".join(f"{field.name}: {_type_name(field.field_type)}" for field in kind.fields)
+        return f"struct<{fields}>"
     return str(kind)

@@ -97,7 +97,12 @@ def gone_units(
         and all(any(place.contains(path) for place in places) for path in note["paths"])
     }
     missing = {path for paths in candidates.values() for path in paths}
-    _check_listing(missing, files.values())
+    for file in files.values():
+        if file.trouble and any(path.startswith(f"{file.path}/") for path in missing):
+            raise CoordwireError(
+                f"{text(file.path)} can't be listed ({file.trouble}), so that it isn't known which of its "
+                f"files are gone: {ADVICE}"
+            )
     deleted = {path for path in missing if _is_gone(path)}
     _check_places(deleted, files, places, mounts)
     return {name for name, paths in candidates.items() if deleted.issuperset(paths)}
@@ -136,15 +141,6 @@ def _is_gone(path: str) -> bool:
             f"{text(path)} can't be looked for ({error.strerror or error}): {ADVICE}"
         ) from None
     return False
-
-
-def _check_listing(missing: Collection[str], files: Iterable[File]) -> None:
-    for file in files:
-        if file.trouble and any(path.startswith(f"{file.path}/") for path in missing):
-            raise CoordwireError(
-                f"{text(file.path)} can't be listed ({file.trouble}), so that it isn't known which of its "
-                f"files are gone: {ADVICE}"
-            )
 
 
 def _check_places(

@@ -53,7 +53,7 @@ def headers_from(
     if near:
         window = read(start, min(start + near, size))
         pieces.append((start, window))
-        first = next(_headers_in(window, size - start, 64 * near), None)
+        first = _first_header(window, size - start, 64 * near)
         if first is None:
             return pieces
         begin = start + first
@@ -67,16 +67,16 @@ def headers_from(
     return pieces
 
 
-def _headers_in(window: bytes, remaining: int, most: int) -> Iterator[int]:
-    """Where headers of batches of at most `most` bytes seem to be. remaining: bytes from the window's start
-    on."""
+def _first_header(window: bytes, remaining: int, most: int) -> int | None:
+    """Where the header of a batch of at most `most` bytes seems to be. remaining: bytes in and after it."""
     magic = _HEAD.size - 1
     at = window.find(2, magic)
     while at >= 0:
         position = at - magic
         if 0 < _batch_length(window, position, remaining - position) <= most:
-            yield position
+            return position
         at = window.find(2, at + 1)
+    return None
 
 
 def _batch_length(data: bytes, at: int, remaining: int) -> int:
@@ -249,20 +249,15 @@ class Ranges:
             start = self._ends[at]  # ranges that touch are one
         return start if start < end else None
 
-    def _gaps(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        while (low := self._first_missing(start, end)) is not None:
-            after = bisect_right(self._starts, low)
-            high = min(end, self._starts[after]) if after < len(self._starts) else end
-            yield low, high
-            start = high
-
     def _ranges(self, start: int, end: int) -> list[tuple[int, int]]:
         """What is missing in a range, with what is there where that is small."""
         ranges: list[tuple[int, int]] = []
-        for low, high in self._gaps(start, end):
+        while (low := self._first_missing(start, end)) is not None:
+            after = bisect_right(self._starts, low)
+            start = min(end, self._starts[after]) if after < len(self._starts) else end
             if ranges and low - ranges[-1][1] <= ISLAND:
                 low = ranges.pop()[0]
-            ranges.append((low, high))
+            ranges.append((low, start))
         return ranges
 
     def _fetch(self, start: int, end: int) -> None:

@@ -113,12 +113,8 @@ def arrivals_between(start: StreamOffset, end: StreamOffset) -> list[Arrival]:
         return arrivals
     # The offset was made without its start: all files are named in it, and some were read before.
     state = _decoded(start)
-    unread = []
-    for arrival in arrivals:
-        key, file = _key(arrival.file.path), arrival.file
-        if state.get(key) != file.size:
-            unread.append(Arrival(file, state.get(key, 0)))
-    return unread
+    known = [(arrival.file, state.get(_key(arrival.file.path))) for arrival in arrivals]
+    return [Arrival(file, size or 0) for file, size in known if size != file.size]
 
 
 def read_between(start: StreamOffset, end: StreamOffset) -> ReadFiles:

@@ -54,34 +54,31 @@ class Lock:
     def acquire(self) -> None:
         """Take the folder. Raises `InUse`."""
         try:
-            self._acquire()
+            self._file, locked = _flock(self.output, LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if locked is False:
+                raise InUse(self._sentence([stated for _, stated in self._other_runs()]))
+            self._stated = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
+            self._write()
+            living = []
+            for name, stated in self._other_runs():
+                reason = why_dead(stated, this_process(), bool(locked))
+                if reason is None:
+                    living.append((name, stated))
+                    continue
+                with _locked(self.output, fcntl.LOCK_EX):
+                    self.output.delete(name)
+                self.notices.append(
+                    f"{_owner(stated)} ended without finishing ({reason}); this run goes on where it was"
+                )
+            if living:
+                files = ", ".join(self.output.path(name) for name, _ in living)
+                raise InUse(
+                    f"{self._sentence([stated for _, stated in living])}; if it is over, which can't be seen "
+                    f"from here, remove {files}"
+                )
         except BaseException:
             self.release()
             raise
-
-    def _acquire(self) -> None:
-        self._file, locked = _flock(self.output, LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if locked is False:
-            raise InUse(self._sentence([stated for _, stated in self._other_runs()]))
-        self._stated = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
-        self._write()
-        living = []
-        for name, stated in self._other_runs():
-            reason = why_dead(stated, this_process(), bool(locked))
-            if reason is None:
-                living.append((name, stated))
-                continue
-            with _locked(self.output, fcntl.LOCK_EX):
-                self.output.delete(name)
-            self.notices.append(
-                f"{_owner(stated)} ended without finishing ({reason}); this run goes on where it was"
-            )
-        if living:
-            files = ", ".join(self.output.path(name) for name, _ in living)
-            raise InUse(
-                f"{self._sentence([stated for _, stated in living])}; if it is over, which can't be seen "
-                f"from here, remove {files}"
-            )
 
     def _other_runs(self) -> list[tuple[str, dict[str, Any]]]:
         return [
