@@ -124,10 +124,13 @@ class Store:
         """The URI of a path of this store."""
         return self._start + path.removeprefix(self._base).lstrip("/")
 
-    def info(self, path: str) -> FileInfo:
-        """What is there, if anything."""
+    def info(self, path: str) -> FileInfo | None:
+        """What is there; None if nothing is."""
+        from pyarrow import fs
+
         with self._explained(path):
-            return self.system.get_file_info(path)
+            info = self.system.get_file_info(path)
+        return None if info.type == fs.FileType.NotFound else info
 
     def below(self, path: str, *, recursive: bool, missing: bool = False) -> Iterator[FileInfo]:
         """The content of a folder. missing: whether it need not be there."""
@@ -173,10 +176,7 @@ class Store:
 
     def check_bucket(self, path: str) -> None:
         """Raises `StoreError` if the bucket or container of a path isn't there, or can't be asked for."""
-        from pyarrow import fs
-
-        bucket = path.strip("/").partition("/")[0]
-        if self.puts and self.info(bucket).type == fs.FileType.NotFound:
+        if self.puts and self.info(path.strip("/").partition("/")[0]) is None:
             raise StoreError(errno.ENOENT, "the bucket does not exist", self.uri(path))
 
     def identity(self, path: str, file: Any = None) -> Identity:
@@ -276,11 +276,10 @@ def store_of(uri: str) -> tuple[Store, str]:
 
 def is_there(uri: str) -> bool:
     """Whether a store has a file of this URI, as far as it can be seen."""
-    from pyarrow import fs
-
     try:
         store, path = store_of(uri)
-        return bool(store.info(path).type == fs.FileType.File)
+        info = store.info(path)
+        return info is not None and bool(info.is_file)
     except (OSError, CoordwireError):
         return False
 

@@ -129,10 +129,8 @@ def _is_gone(path: str) -> bool:
     """Whether there is no file of this path. Raises `CoordwireError` where that isn't known."""
     try:
         if is_uri(path):
-            from pyarrow import fs
-
             store, inner = store_of(path)
-            return bool(store.info(inner).type == fs.FileType.NotFound)
+            return store.info(inner) is None
         os.lstat(local_path(path))
     except (FileNotFoundError, NotADirectoryError):
         return True

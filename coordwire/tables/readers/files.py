@@ -171,23 +171,19 @@ def _not_regular(mode: int) -> str:
 
 
 def _remote(uri: str, recursive: bool) -> Iterator[File]:
-    from pyarrow import fs
-
-    wild = _WILD.search(uri.partition("://")[2])
     store, path = store_of(uri)
     info = store.info(path) if path != "/" else None
-    if info is not None and info.type == fs.FileType.File:
+    if info is not None and info.is_file:
         yield _store_file(store, info, named=True)
-        return
-    if info is not None and info.type == fs.FileType.NotFound:
+    elif info is not None or path == "/":
+        for info in store.below(path, recursive=recursive):
+            if info.is_file:
+                yield _store_file(store, info, named=False)
+    else:
         _check_bucket(store, path)
-        if wild is None:
+        if not _WILD.search(uri.partition("://")[2]):
             raise FileNotFoundError(f"there is no {uri}")
         yield from _matching(store, uri, path)
-        return
-    for info in store.below(path, recursive=recursive):
-        if info.type == fs.FileType.File:
-            yield _store_file(store, info, named=False)
 
 
 def _check_bucket(store: Store, path: str) -> None:
@@ -202,8 +198,6 @@ def _check_bucket(store: Store, path: str) -> None:
 
 def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
     """The files that a glob fits, and those below the folders that it fits."""
-    from pyarrow import fs
-
     wild = _WILD.search(path)
     assert wild is not None
     base = path[: wild.start()].rpartition("/")[0]
@@ -212,7 +206,7 @@ def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
     pattern = re.compile(re.escape(base) + "/" + glob_pattern(path[len(base) :].strip("/")))
     count = 0
     for info in store.below(base, recursive=True, missing=True):
-        if info.type == fs.FileType.File and pattern.match(info.path):
+        if info.is_file and pattern.match(info.path):
             count += 1
             yield _store_file(store, info, bool(pattern.fullmatch(info.path)))
     if not count:

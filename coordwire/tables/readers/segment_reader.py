@@ -305,7 +305,7 @@ def unwanted(batch: RecordBatch, options: Options) -> bool:
 def resume_position(part: Part, read: int) -> int:
     """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
     is_mapped = _is_mapped(part.path)
-    tail = replace(part, start=read, size=read if is_mapped else part.size)  # an object is read at its own
+    tail = replace(part, start=read, size=read if is_mapped else part.size)  # an object is read at its size
     with closing(SegmentReader(tail, Options())) as reader:
         walk = reader.file.batches()
         walk.position = reader.lead()

@@ -337,21 +337,17 @@ class StoreFolder(Output):
         return cast(BinaryIO, self.store.open(self._path(name)))
 
     def stat(self, name: str) -> Stat | None:
-        from pyarrow import fs
-
         info = self.store.info(self._path(name))
-        if info.type != fs.FileType.File:
+        if info is None or not info.is_file:
             return None
         return Stat(info.size or 0, (info.mtime_ns,) if info.mtime_ns else ())
 
     def files(self, *folders: str) -> Iterator[tuple[str, int]]:
         """Of several folders by one list of all that is below the root: what a store counts are requests."""
-        from pyarrow import fs
-
         place = self._path(folders[0]) if len(folders) == 1 else self.root
         for info in self.store.below(place, recursive=True, missing=True):
             name = info.path[len(self.root) + 1 :]
-            if info.type == fs.FileType.File and name.startswith(tuple(f"{folder}/" for folder in folders)):
+            if info.is_file and name.startswith(tuple(f"{folder}/" for folder in folders)):
                 yield name, info.size or 0
 
     def entries(self, folder: str) -> list[str]:
