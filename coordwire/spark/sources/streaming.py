@@ -155,15 +155,10 @@ class _GrowingReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._start = end
-        return [InputPartition(_packed(batch)) for batch in self._captures.rows(start, end)]
+        return list(map(InputPartition, self._captures.rows(start, end)))
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        arrow_schema = arrow_schema_of(self.schema)
-        with pyarrow.ipc.open_stream(partition.value) as reader:
-            for batch in reader:
-                yield conform(batch, arrow_schema)
+        yield conform(partition.value, arrow_schema_of(self.schema))
 
     def stop(self) -> None:
         self._captures.close()
@@ -177,15 +172,6 @@ class _BoundedGrowingReader(_GrowingReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._fixed = self._chains()
-
-
-def _packed(batch: pyarrow.RecordBatch) -> bytes:
-    import pyarrow
-
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
 
 
 def stream_reader(name: str, options: Options, schema: StructType) -> DataSourceStreamReader:
