@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.names import data_name, folder_of, is_data_name
-from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.tables.storage.parquet_files import BEHIND_LAST_DAY, FIRST_DAY, UnitFiles, _days, _only_day
+from coordwire.tables.storage.parquet_files import DAY as FILES_DAY
 from coordwire.tables.storage.unit_attempt import Attempt
 
 TOPICS = [
@@ -86,3 +87,14 @@ def test_times_beyond_the_calendar(tmp_path: Path) -> None:
     null = "date=__HIVE_DEFAULT_PARTITION__"
     assert actual == {null, "date=1969-12-31", "date=1970-01-01", "date=9999-12-31"}
     assert files.rows["lag"] == len(ends)
+
+
+EDGES = [-(1 << 63), FIRST_DAY - 1, FIRST_DAY, -1, 0, FILES_DAY - 1, FILES_DAY, BEHIND_LAST_DAY - 1]
+EDGES += [BEHIND_LAST_DAY, (1 << 63) - 1]
+
+
+@given(st.lists(st.sampled_from([None, *EDGES]), min_size=1, max_size=3))
+def test_the_only_day_is_that_of_each_time(times: list[int | None]) -> None:
+    array = pa.array(times, pa.timestamp("us", tz="UTC"))
+    days = set(_days(array).to_pylist())
+    assert _only_day(array) == (days.pop() if len(days) == 1 else None)

@@ -23,7 +23,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
-from coordwire.capture.body_text import body_text, is_refused
+from coordwire.capture.answer_errors import KnownAnswers
+from coordwire.capture.body_text import NO_TEXT, body_text, is_refused
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
 from coordwire.codec.entities import entity_values
@@ -167,6 +168,11 @@ def _identity(part: Part) -> list[Any] | None:
     return segment_identity(part.path, part.size, origin)
 
 
+def _codes(entry: FrameEntry) -> set[int]:
+    """The error codes of a response other than 0."""
+    return {*entity_values(entry.message, "error_code")} - {0}
+
+
 @contextmanager
 def _few_collections() -> Iterator[None]:
     """Let the collector run seldom: rows and entries come and go, few of them in cycles."""
@@ -282,7 +288,9 @@ class _Work:
         )
         stories = EventRows(builders, "capture")
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
-        apis: Counter[tuple[int | None, bool]] = Counter()
+        apis: Counter[int | None] = Counter()
+        refused: Counter[int | None] = Counter()
+        codes = KnownAnswers(_codes)
         judge = PlainFrames(show_secrets=self.options.show_secrets)
         traffic = TrafficRows(show_secrets=self.options.show_secrets)
         names = [column.name for column in TABLES["errors"]]
@@ -295,14 +303,18 @@ class _Work:
         def see(frames: Sequence[FrameEntry]) -> None:
             self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
             self.rows += len(frames)
-            apis.update([(entry.api_key, False) for entry in frames])
-            texts = zip(frames, [entry.text or body_text(entry) for entry in frames], strict=True)
-            coded = [entry for entry, (body, flags) in texts if body is None or flags & HAS_CODES]
+            apis.update([entry.api_key for entry in frames])
+            coded = []
+            for entry in frames:
+                body, flags = entry.text or body_text(entry)
+                if body is None or flags & HAS_CODES:
+                    coded.append(entry)
             for entry in coded:
                 if is_refused(entry):
-                    apis.update({(entry.api_key, False): -1, (entry.api_key, True): 1})
+                    refused[entry.api_key] += 1
                 elif entry.direction == "response":
-                    for code in {*entity_values(entry.message, "error_code")} - {0}:
+                    text = (entry.text or NO_TEXT)[0]
+                    for code in _codes(entry) if text is None else codes.of(entry, text):
                         self.error_codes[entry.api_name or "unknown", code] += 1
             if "errors" in self.tables:
                 in_range = [entry for entry in coded if in_time_range(entry, self.options)]
@@ -337,10 +349,11 @@ class _Work:
             yield from stories.add_all(timeline.finish())
             if has_traffic:
                 add_traffic(traffic.finish())
-        for (key, refused), count in (+apis).items():
-            name = None if key is None else api_name(key)
-            self.apis[name or "unknown", refused] += count
-            self.refused += count * refused
+        for counts, is_bad in ((apis - refused, False), (refused, True)):
+            for key, count in counts.items():
+                name = None if key is None else api_name(key)
+                self.apis[name or "unknown", is_bad] += count
+        self.refused += refused.total()
         yield from tables
         yield from stories.finish()
         for name in ("errors", "traffic"):

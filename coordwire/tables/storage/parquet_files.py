@@ -13,7 +13,7 @@ __all__ = ["UnitFiles", "parquet_writer", "read_rows"]
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from coordwire.tables.columns import PARTITIONS
@@ -28,10 +28,16 @@ MOST_OPEN = 64
 FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds: what a calendar's date can name."""
 
+DAY = 86_400_000_000
+"""Microseconds."""
+
 READ_TOGETHER = 65_536
 """Rows of a file that are in memory at once, of each batch; one is read ahead."""
 
 COMPRESSION = "snappy"
+WRITTEN_TOGETHER = 8_192
+"""Values of a column that its encoder takes at once."""
+
 _REPEATED = {
     "input_file", "topic", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
     "client_address", "broker_address", "client_software_name", "client_software_version", "broker_id",
@@ -47,6 +53,7 @@ def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
     return pyarrow.parquet.ParquetWriter(
         sink, schema, compression=COMPRESSION,
         use_dictionary=[column for column in schema.names if column in _REPEATED],
+        write_batch_size=WRITTEN_TOGETHER,
     )  # fmt: skip
 
 
@@ -131,10 +138,11 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    time_us = batch.column(time).cast(pa.int64())
-    known = pc.and_(pc.greater_equal(time_us, FIRST_DAY), pc.less(time_us, BEHIND_LAST_DAY))
-    times = pc.if_else(known, batch.column(time), None)  # others are beyond what a date can be made of
-    days = pc.floor_temporal(times, unit="day").cast(pa.timestamp("us")).cast(pa.date32())
+    day = _only_day(batch.column(time))
+    if day is not None and topic is None:
+        yield folder_of([day], False), batch
+        return
+    days = _days(batch.column(time)) if day is None else pa.repeat(pa.scalar(day, pa.date32()), len(batch))
     keys = [days] if topic is None else [days, batch.column(topic)]
     if _is_constant(keys):
         yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
@@ -146,6 +154,29 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
     values = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
     for key, rows in zip(values, groups.column("row_list"), strict=True):
         yield folder_of(list(key), topic is not None), batch.take(rows.values)
+
+
+def _only_day(times: pyarrow.Array) -> date | None:
+    """The date of all times; None if they have several, or none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bounds = pc.min_max(times.cast(pa.int64()), skip_nulls=False)
+    first, last = bounds["min"].as_py(), bounds["max"].as_py()
+    if first is None or first // DAY != last // DAY or not FIRST_DAY <= first < BEHIND_LAST_DAY:
+        return None
+    return date(1970, 1, 1) + timedelta(microseconds=first)
+
+
+def _days(times: pyarrow.Array) -> pyarrow.Array:
+    """The date of each time; null for what is beyond what a date can be made of."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    time_us = times.cast(pa.int64())
+    known = pc.and_(pc.greater_equal(time_us, FIRST_DAY), pc.less(time_us, BEHIND_LAST_DAY))
+    days = pc.floor_temporal(pc.if_else(known, times, None), unit="day")
+    return days.cast(pa.timestamp("us")).cast(pa.date32())
 
 
 def _is_constant(keys: list[Any]) -> bool:
