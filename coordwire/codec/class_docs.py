@@ -33,7 +33,8 @@ class ClassDoc:
     def __get__(self, instance: object, owner: type[Any]) -> str:
         import inspect
 
-        return "\n\n".join([inspect.cleandoc(self.text), *_facts(owner), "Fields:", _fields(owner)])
+        parts = (inspect.cleandoc(self.text), *_facts(owner), "Fields:", _fields(owner))
+        return "\n\n".join(filter(None, parts))
 
 
 class ClassSignature:

@@ -1,9 +1,12 @@
 """The declarations in the body of a generated class: each field's wire form beside its type and default.
 
-Strategy: `field`, `array` and `struct` give a dataclass field that carries the row of the field table, and
-`rows` collects the rows once the dataclass is whole. Rules: each names its default, since a type checker and
-an editor read it from there: with `wire_class`, which they know as one that makes dataclasses, they show
-`group_id: str = ""` and nothing of the wire form.
+Strategy: `field`, `array` and `struct` give a row of the field table; `wire_class` collects the rows and
+makes slots of them. Bytes are read and written by the table alone, so what else a dataclass has is made, by
+`dataclass` itself, when it is first used: that takes several times as long as all else in loading a class.
+
+Rules: each declaration names its default, since a type checker and an editor read it from there: with
+`wire_class`, which they know as one that makes dataclasses, they show `group_id: str = ""` and nothing of the
+wire form.
 
 Field tables belong to generated classes; whatever reads a table makes objects of its class first: `owner` has
 the generated class of a user's subclass, and `as_class` a message as an object of one.
@@ -15,16 +18,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
-from coordwire.codec.fields import FOREVER, NEVER, Field
+from coordwire.codec.class_docs import ClassDoc
+from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Message, Struct
 
-__all__ = ["array", "field", "rows", "struct", "wire_class"]
+__all__ = ["DataclassAttribute", "array", "field", "struct", "wire_class"]
 
-T = TypeVar("T")
-
-_ROW = "row"
+S = TypeVar("S", bound="Struct")
 
 
 def field(
@@ -44,11 +46,10 @@ def field(
     secret: bool = False,
 ) -> Any:
     """A field that holds one value. since, until: the versions that have it; the others as in `Field`."""
-    row = Field(
+    return Field(
         "", type, since, until, False, None, null, default, tag, ignorable, fixed, embedded, null_until,
         unprefixed, entity, secret,
     )  # fmt: skip
-    return dataclasses.field(default=default, metadata={_ROW: row})
 
 
 def array(
@@ -68,13 +69,10 @@ def array(
     """An array: of a type, by its word, or of a struct. default: [], of which each message has its own, or
     None for null."""
     kind, cls = (of, None) if isinstance(of, str) else ("struct", of)
-    row = Field(
+    return Field(
         "", kind, since, until, True, cls, null, None if default is None else (), tag, ignorable, fixed, (),
         null_until, unprefixed, entity,
     )  # fmt: skip
-    if default is None:
-        return dataclasses.field(default=None, metadata={_ROW: row})
-    return dataclasses.field(default_factory=list, metadata={_ROW: row})
 
 
 def struct(
@@ -91,27 +89,57 @@ def struct(
     """A struct. default: one whose fields have theirs, of which each message has its own, or None for
     null."""
     preset = None if default is None else 0
-    row = Field("", "struct", since, until, False, of, null, preset, tag, ignorable, null_until=null_until)
-    if default is None:
-        return dataclasses.field(default=None, metadata={_ROW: row})
-    return dataclasses.field(default_factory=of, metadata={_ROW: row})
+    return Field("", "struct", since, until, False, of, null, preset, tag, ignorable, null_until=null_until)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field, array, struct))
-def wire_class(cls: type[T]) -> type[T]:
-    """Make a slotted dataclass with keyword arguments only."""
-    return dataclasses.dataclass(slots=True, kw_only=True)(cls)
+def wire_class(cls: type[S]) -> type[S]:
+    """Make a slotted dataclass with keyword arguments only, and its field table."""
+    namespace, rows = dict(vars(cls)), []
+    for name in cls.__annotations__:
+        declared = namespace.pop(name)
+        if isinstance(declared, Field):  # all but `tags`
+            object.__setattr__(declared, "name", name)  # known only now
+            rows.append(declared)
+    for name in ("__dict__", "__weakref__"):  # which belong to the class without slots
+        namespace.pop(name, None)
+    namespace["__slots__"] = tuple(cls.__annotations__)
+    namespace["__qualname__"] = cls.__qualname__
+    namespace["__doc__"] = ClassDoc(cls.__doc__ or "")  # none: python -OO
+    made: type[S] = type(cls)(cls.__name__, cls.__bases__, namespace)  # type: ignore[misc]
+    made._layout_ = FieldTable(made, *rows, flexible=cls._flexible_, short_counts=cls._short_counts_)
+    return made
 
 
-def rows(declared: dict[str, dataclasses.Field[Any]]) -> list[Field]:
-    """The rows of a dataclass's fields, named; empty for one whose fields have no wire form."""
-    table = []
-    for name, declaration in declared.items():
-        row: Field | None = declaration.metadata.get(_ROW)
-        if row is not None:
-            object.__setattr__(row, "name", name)  # known only now
-            table.append(row)
-    return table
+class DataclassAttribute:
+    """An attribute that `dataclass` makes of a generated class, with the others, when one is first used."""
+
+    __slots__ = ("name",)
+
+    def __set_name__(self, owner: type[Struct], name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type[Struct]) -> Any:
+        if hasattr(owner, "_layout_"):
+            cls = owner._layout_.cls
+            _complete(cls)
+            value = vars(cls)[self.name]
+        else:  # a base class, which is no dataclass
+            value = getattr(object, self.name)
+        return value.__get__(instance, owner) if callable(value) else value
+
+
+def _complete(cls: type[Struct]) -> None:
+    """Take over what `dataclass` makes of a twin, which has the fields and nothing else."""
+    namespace = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__annotations__")}
+    namespace |= {"__doc__": "A twin.", "tags": None}
+    for row in cls._layout_.fields:
+        fresh: Any = None if row.default is None else list if row.array else row.struct
+        namespace[row.name] = dataclasses.field(default_factory=fresh) if fresh else row.default
+    twin = type(cls.__name__, (), namespace)
+    for name, value in vars(dataclasses.dataclass(slots=True, kw_only=True)(twin)).items():
+        if name not in vars(cls):
+            setattr(cls, name, value)
 
 
 M = TypeVar("M", bound="Message")

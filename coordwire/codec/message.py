@@ -7,12 +7,13 @@ of this package are raised; where the interpreter accepts the input, its result 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from coordwire._display import RichDisplay
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
-from coordwire.codec.class_docs import ClassDoc, ClassSignature
-from coordwire.codec.declarations import as_class, owner, rows
+from coordwire.codec.class_docs import ClassSignature
+from coordwire.codec.declarations import DataclassAttribute, as_class, owner
 from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
@@ -57,6 +58,14 @@ class Struct(RichDisplay):
         tags: dict[int, bytes] | None
     else:
         __signature__ = ClassSignature()
+        __init__ = DataclassAttribute()
+        __repr__ = DataclassAttribute()
+        __eq__ = DataclassAttribute()  # which also makes `__hash__` None
+        __match_args__ = DataclassAttribute()
+        __dataclass_fields__ = DataclassAttribute()
+        __dataclass_params__ = DataclassAttribute()
+        if sys.version_info >= (3, 13):
+            __replace__ = DataclassAttribute()
 
     def __init_subclass__(cls, *, flexible: int = NEVER, short_counts: bool = False) -> None:
         super().__init_subclass__()
@@ -64,14 +73,6 @@ class Struct(RichDisplay):
             cls._flexible_ = flexible
         if short_counts:
             cls._short_counts_ = short_counts
-        # `dataclass` makes the class again, for its slots, without keywords but with its fields
-        declared = vars(cls).get("__dataclass_fields__")
-        if declared is not None and not hasattr(cls, "_layout_"):  # which users' subclasses have
-            cls._layout_ = FieldTable(
-                cls, *rows(declared), flexible=cls._flexible_, short_counts=cls._short_counts_
-            )
-            if cls.__doc__ is not None:  # python -OO
-                cls.__doc__ = ClassDoc(cls.__doc__)  # type: ignore[assignment]
 
 
 class Message(Struct):
@@ -106,7 +107,7 @@ class Message(Struct):
             cls.api_key = api_key
             if direction is not None:
                 cls.direction = direction
-        elif hasattr(cls, "versions"):  # the class that is used, see `Struct`
+        elif hasattr(cls, "versions"):  # the class that is used, see `wire_class`
             serve(cls, Message)
 
     @classmethod

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -20,7 +26,7 @@ from coordwire.codec import (
     struct,
     wire_class,
 )  # fmt: skip
-from coordwire.codec.declarations import positional
+from coordwire.codec.declarations import DataclassAttribute, positional
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse, StreamsGroupHeartbeatResponse
 from coordwire.messages.streams_group_heartbeat import Status
 
@@ -86,6 +92,121 @@ def test_the_defaults_of_a_message() -> None:
     )  # fmt: skip
     assert made.numbers is not Whole().numbers
     assert made.part is not Whole().part
+
+
+def fresh() -> Any:
+    """A class of which nothing has been used yet."""
+
+    @wire_class
+    class Fresh(Message, versions=(0, 0)):
+        name: str = field("string", default="")
+        parts: list[Part] = array(Part, default=[])
+        tags: dict[int, bytes] | None = None
+
+    return Fresh
+
+
+@dataclass(slots=True, kw_only=True)
+class Plain:
+    """The same fields as a dataclass has them."""
+
+    name: str = ""
+    parts: list[Part] = dataclasses.field(default_factory=list)
+    tags: dict[int, bytes] | None = None
+
+
+WIRE = b"\0\1n\0\0\0\1\0\0\0\5"
+
+
+def read(cls: Any) -> Any:
+    """An object that no `__init__` made."""
+    return cls.decode(WIRE, version=0)
+
+
+def test_reading_and_writing_bytes_makes_no_dataclass() -> None:
+    cls = fresh()
+    assert read(cls).encode(version=0) == WIRE
+    assert "__init__" not in vars(cls)
+    assert cls().parts == []
+    assert "__init__" in vars(cls)
+
+
+def test_a_whole_class_has_what_dataclass_makes() -> None:
+    cls, ways = fresh(), ("__init__", "__repr__", "__eq__")
+    cls()
+    names = vars(Plain).keys() - {"__annotations__", "__doc__", "__module__"}
+    for name in names:
+        assert type(vars(cls)[name]) is type(vars(Plain)[name]), name
+    assert {name for name in vars(Struct) if isinstance(vars(Struct)[name], DataclassAttribute)} == {
+        *ways, "__dataclass_fields__", "__dataclass_params__", "__match_args__",
+        *(("__replace__",) if sys.version_info >= (3, 13) else ()),
+    }  # fmt: skip
+    for name in ways:
+        made, plain = (inspect.unwrap(vars(each)[name]) for each in (cls, Plain))
+        assert made.__code__.co_code == plain.__code__.co_code
+        assert made.__qualname__ == plain.__qualname__.replace("Plain", cls.__qualname__)
+        assert str(inspect.signature(made)) == str(inspect.signature(plain))
+    assert repr(cls.__dataclass_params__) == repr(vars(Plain)["__dataclass_params__"])
+    for made, plain in zip(dataclasses.fields(cls), dataclasses.fields(Plain), strict=True):
+        for fact in ("name", "type", "default", "default_factory", "init", "repr", "compare", "kw_only"):
+            assert getattr(made, fact) == getattr(plain, fact)
+
+
+FIRST_USES: dict[str, Callable[[Any], object]] = {
+    "making": lambda cls: cls(name="n") == cls(name="n") and cls(name="n", tags={}).tags == {},
+    "keywords": lambda cls: [*inspect.signature(cls).parameters] == ["name", "parts", "tags"],
+    "equality": lambda cls: read(cls) == read(cls) and not read(cls) != read(cls),  # noqa: SIM202
+    "difference": lambda cls: read(cls) != read(fresh()),
+    "text": lambda cls: repr(read(cls)).endswith(
+        "Fresh(name='n', parts=[Part(number=5, tags=None)], tags=None)"
+    ),
+    "hash": lambda cls: cls.__hash__ is None,
+    "fields": lambda cls: [each.name for each in dataclasses.fields(read(cls))] == ["name", "parts", "tags"],
+    "known": lambda cls: dataclasses.is_dataclass(cls) and dataclasses.is_dataclass(read(fresh())),
+    "replace": lambda cls: dataclasses.replace(read(cls), name="m").name == "m",
+    "asdict": lambda cls: dataclasses.asdict(read(cls))["parts"] == [{"number": 5, "tags": None}],
+    "match": lambda cls: cls.__match_args__ == (),
+    "copy": lambda cls: copy.copy(read(cls)) == copy.deepcopy(read(cls)),
+    "slots": lambda cls: cls.__slots__ == ("name", "parts", "tags") and not hasattr(read(cls), "__dict__"),
+    "subclass": lambda cls: (
+        [each.name for each in dataclasses.fields(dataclass(type("Sub", (cls,), {})))][2] == "tags"
+    ),
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_the_first_use_of_a_class(use: str) -> None:
+    assert FIRST_USES[use](fresh())
+
+
+def test_a_subclass_calls_the_constructor_first() -> None:
+    cls = fresh()
+
+    class Made(cls):  # type: ignore[misc, valid-type]
+        def __init__(self, name: str) -> None:
+            super().__init__(name=name)
+
+        def __eq__(self, other: object) -> bool:
+            return bool(super().__eq__(other))
+
+    assert Made("n") == Made("n")
+    assert Made("n").parts == []
+
+
+def test_objects_are_pickled_before_their_class_is_whole() -> None:
+    code = (
+        "import pickle; from coordwire.messages import HeartbeatRequest as Request; "
+        "message = Request.decode(bytes(8), version=0); wire = pickle.dumps(message); "
+        "assert '__eq__' not in vars(Request); assert pickle.loads(wire) == message"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_base_classes_are_no_dataclasses() -> None:
+    for cls in (Struct, Message):
+        assert not dataclasses.is_dataclass(cls)
+        assert repr(cls()).startswith("<coordwire.")
+        assert cls() != cls()
 
 
 @pytest.mark.parametrize("version", Whole.versions)
