@@ -57,20 +57,27 @@ class Lag:
             groups = OrderedDict()
             remember(self._committed, partition, groups, MOST)
         remember(groups, group, offset, MOST)
-        return self._measure(group, partition, place, at_once=True) if partition in self._ends else ()
+        if partition not in self._ends:
+            return ()
+        measured = self._measure(group, partition, place, at_once=True)
+        return () if measured is None else (measured,)
 
-    def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
+    def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
         """A partition's high watermark."""
         if offset < 0 or (self._ends.get(partition) == offset and partition not in self._beyond):
-            return
+            return ()
         remember(self._ends, partition, offset, MOST)
         self._beyond.pop(partition, None)
         groups = self._committed.get(partition)
         if groups is None:
-            return
-        for group in list(islice(iter(groups), MOST_AT_ONCE)):
+            return ()
+        every = []
+        for group in list(islice(groups, MOST_AT_ONCE)):
             groups.move_to_end(group)
-            yield from self._measure(group, partition, place, at_once=False)
+            measured = self._measure(group, partition, place, at_once=False)
+            if measured is not None:
+                every.append(measured)
+        return every
 
     @property
     def has_ends(self) -> bool:
@@ -87,10 +94,9 @@ class Lag:
 
     def _measure(
         self, group: str, partition: TopicPartition, place: Seen, *, at_once: bool
-    ) -> Iterator[LagMeasured]:
-        end = self._ends.get(partition)
-        if end is None:
-            return
+    ) -> LagMeasured | None:
+        """A group's lag in a partition of which both ends are known, if it is new."""
+        end = self._ends[partition]
         committed = self._committed[partition][group]
         lag, reason = end - committed, None
         if lag < 0:
@@ -101,11 +107,11 @@ class Lag:
         if before is None or before[2] != reason:
             at_once = True
         elif before[1] == lag:
-            return
+            return None
         if before is not None and not at_once and not _later(before[0], place.time_ns):
-            return
+            return None
         remember(self._reported, (group, partition), (place.time_ns, lag, reason), MOST)
-        yield _measured(group, *place, *partition, committed, end, lag, reason)
+        return _measured(group, *place, *partition, committed, end, lag, reason)
 
     # --- transactions ---
 

@@ -8,19 +8,30 @@ import random
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from coordwire._speedups import native
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.frame_decoding import LazyEntry
 from coordwire.capture.reader import Capture
+from coordwire.codec import Message
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages import (
+    FetchRequest,
+    FetchResponse,
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire import steady_beats
 from coordwire.timeline.from_wire import timeline as wire_timeline
-from coordwire.timeline.from_wire.timeline import Timeline, timeline
+from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
 from tests.bench import group_traffic
-from tests.capture.test_walks import damaged
+from tests.capture.test_walks import HEADER, damaged, records
 
 DATA = Path(__file__).parents[1] / "data"
 CAPTURES = sorted((DATA / "captures").glob("*.pcap"))
@@ -42,7 +53,6 @@ def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]
     """Each frame read, and nothing known by its bytes."""
     with monkeypatch.context() as patch:
         patch.setattr(steady_beats, "LONGEST", -1)
-        patch.setattr(wire_timeline, "LONG", -1)
         patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
         return list(timeline(Capture(io.BytesIO(data), "x").entries_and_ends(), ends=True))
 
@@ -97,13 +107,103 @@ def test_steady_heartbeats_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> N
     assert read_ones < beats / 5
 
 
-@pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 def test_frames_that_say_nothing_of_groups_are_not_decoded() -> None:
-    story_of = Timeline()
+    story_of = Timeline(ends=True)
     counts = {False: 0, True: 0}
     for path in CAPTURES:
         for entry in read(path.read_bytes()):
             list(story_of.feed(entry))
-            if isinstance(entry, FrameEntry) and (entry.api_key, entry.direction) == (1, "request"):
+            if isinstance(entry, FrameEntry) and entry.api_key == 71:
                 counts[type(entry) is FrameEntry] += 1
-    assert counts[False] > 10 * counts[True]
+    assert counts == {False: 8, True: 0}
+
+
+@pytest.mark.parametrize("path", [*CAPTURES, *DAMAGED], ids=lambda path: path.stem)
+def test_frames_whose_text_is_known(path: Path) -> None:
+    data = path.read_bytes() if path in CAPTURES else lzma.decompress(path.read_bytes())
+    for one in (data, damaged(data, random.Random(path.name))):
+        entries = list(Capture(io.BytesIO(one), "x", lazy=True).entries_and_ends())
+        for entry in entries:
+            if isinstance(entry, LazyEntry):
+                body_text(entry)
+        assert list(timeline(entries, ends=True)) == story(one)
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    """Bits flipped in some frames, behind their first bytes."""
+    kept = list(records(data))
+    for at, record in enumerate(kept):
+        if len(record) > 110 and rng.random() < 0.2:
+            byte = rng.randrange(100, len(record))
+            kept[at] = record[:byte] + bytes([record[byte] ^ 1 << rng.randrange(8)]) + record[byte + 1 :]
+    return data[:HEADER] + b"".join(kept)
+
+
+def refused(entries: list[Entry]) -> list[tuple[int, str, int]]:
+    """Of entries of APIs that a timeline draws on, what can be seen of them without decoding more."""
+    return [
+        (entry.number, str(entry.error), len(entry.deviations))
+        for entry in entries
+        if type(entry) is FrameEntry and entry.api_key in USED_APIS and (entry.error or entry.deviations)
+    ]
+
+
+def requests(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if isinstance(entry, FrameEntry) and entry.direction == "request"]
+
+
+@pytest.mark.parametrize("are_unanswered", [False, True])
+@pytest.mark.parametrize("knows_texts", [False, True])
+def test_what_was_refused_is_decoded(knows_texts: bool, are_unanswered: bool) -> None:
+    count = 0
+    for path in CAPTURES:
+        data = flipped(path.read_bytes(), random.Random(path.name))
+        entries = read(data)
+        for entry in entries:
+            if knows_texts and isinstance(entry, LazyEntry):
+                body_text(entry)
+        eager = read(data, lazy=False)
+        if are_unanswered:
+            entries, eager = map(requests, (entries, eager))
+        Timeline(ends=True).feed_all(entries)
+        expected = refused(eager)
+        assert refused(entries) == expected
+        count += len(expected)
+    assert count > (2 if are_unanswered else 20)
+
+
+def exchange(request: Message, answer: Message, damage: str | None) -> bytes:
+    """A request and its answer, one of which may lack its last byte."""
+    frames = {
+        "request": encode_request(request, version=request.versions[-1], correlation_id=7, client_id="till"),
+        "answer": encode_response(answer, version=request.versions[-1], correlation_id=7),
+    }
+    cut = {
+        side: (len(frame) - 5).to_bytes(4) + frame[4:-1] if side == damage else frame
+        for side, frame in frames.items()
+    }
+    return as_pcap([(0, 1, False, cut["request"]), (1, 1, True, cut["answer"])])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(("damage", "is_known"), [(None, True), ("request", False), ("answer", False)])
+def test_a_connection_is_known_by_any_exchange_that_can_be_read(
+    damage: str | None, is_known: bool, lazy: bool
+) -> None:
+    data = exchange(GetTelemetrySubscriptionsRequest(), GetTelemetrySubscriptionsResponse(), damage)
+    story_of = Timeline(ends=True)
+    entries = read(data, lazy=lazy)
+    assert [entry.api_key for entry in entries if isinstance(entry, FrameEntry)] == [71, 71]
+    story_of.feed_all(entries)
+    assert story_of._ends is not None
+    assert (story_of._ends.knows(entries[0]) is not None) is is_known  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(("damage", "is_known"), [(None, True), ("request", False), ("answer", False)])
+def test_an_end_is_known_by_a_fetch_that_can_be_read(damage: str | None, is_known: bool, lazy: bool) -> None:
+    partition = PartitionData(partition_index=0, high_watermark=5)
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=UUID(int=1), partitions=[partition])])
+    story_of = Timeline()
+    story_of.feed_all(read(exchange(FetchRequest(), answer, damage), lazy=lazy))
+    assert story_of._commits.lag.has_ends is is_known

@@ -63,7 +63,6 @@ from coordwire.timeline.events import (
     TopicPartition,
     TransactionStep,
 )
-from coordwire.timeline.from_wire import timeline as wire_timeline
 from coordwire.timeline.from_wire.timeline import Timeline, timeline
 from coordwire.timeline.sightings import Seen
 from coordwire.timeline.totals import stories
@@ -374,6 +373,5 @@ def test_a_frame_that_may_hold_a_secret_is_a_place_with_its_text_and_without(
         return story._last
 
     with_texts = last()
-    monkeypatch.setattr(wire_timeline, "body_text", lambda _: NO_TEXT)
     monkeypatch.setattr(entry_secrets, "body_text", lambda _: NO_TEXT)
     assert last() == with_texts == Seen(None, "x", 1, None)

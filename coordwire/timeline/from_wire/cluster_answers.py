@@ -47,8 +47,6 @@ class OtherAnswers:
     def feed(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """The events of an answer whose request is known."""
         match entry.api_key:
-            case ApiKey.FETCH:
-                yield from self._commits.ends(message, place)
             case ApiKey.OFFSET_FETCH:
                 self._groups.asks_offsets(entry.client_id, request)
                 yield from self._commits.fetched(request, message, place)

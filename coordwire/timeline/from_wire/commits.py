@@ -91,15 +91,18 @@ class Commits:
 
     # --- where partitions end ---
 
-    def ends(self, message: Any, place: Seen) -> Iterator[GroupEvent]:
+    def ends(self, message: Any, place: Seen) -> list[GroupEvent]:
         """Fetch, answered."""
+        events: list[GroupEvent] = []
+        ends, cost_ends = self.lag.ends, self.costs.ends
         for topic in message.responses:
             name = topic.topic or self._name_of(id_text(topic.topic_id))
             for part in topic.partitions:
                 if part.error_code == 0:
-                    topic_partition = TopicPartition(name, part.partition_index)
-                    yield from self.lag.ends(topic_partition, part.high_watermark, place)
-                    yield from self.costs.ends(topic_partition)
+                    topic_partition = _new(TopicPartition, (name, part.partition_index))
+                    events += ends(topic_partition, part.high_watermark, place)
+                    events += cost_ends(topic_partition)
+        return events
 
     def offsets_listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """ListOffsets, answered; -1 asked for the partition's end."""

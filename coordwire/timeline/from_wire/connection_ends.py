@@ -175,15 +175,21 @@ class ConnectionEnds:
         if len(speakers) < MOST_SPEAKERS or (name.group, kept_as) in speakers:
             speakers[name.group, kept_as] = name
 
-    def opens(self, entry: FrameEntry) -> _Connection:
-        """The connection of a request."""
+    def knows(self, entry: FrameEntry) -> _Connection | None:
+        """The connection of a request, if it is known. A request from before its end may be looked at after
+        that, with its answer."""
         connection = self._known.get(entry.flow)
-        if connection is not None and (
-            connection.end is None or (entry.time_ns or 0) <= connection.end.time_ns
-        ):
-            return connection  # a request from before the end may be looked at after it, with its answer
-        client = _address(entry.flow.partition(" > ")[0]), entry.client_id or ""
+        if connection is None or connection.end is None or (entry.time_ns or 0) <= connection.end.time_ns:
+            return connection
+        return None
+
+    def opens(self, entry: FrameEntry) -> _Connection:
+        """The connection of a request, which is known from then on."""
+        connection = self.knows(entry)
         if connection is not None:
+            return connection
+        client = _address(entry.flow.partition(" > ")[0]), entry.client_id or ""
+        if entry.flow in self._known:
             self._forget(entry.flow)
         elif len(self._known) >= MOST_CONNECTIONS:
             self._forget(next(iter(self._known)))

@@ -9,7 +9,7 @@ don't count; memory is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import (
@@ -78,9 +78,13 @@ class Costs:
         for partition in before:
             self._waiting.setdefault(partition, {})[event.group] = None
 
-    def ends(self, partition: TopicPartition) -> Iterator[GroupEvent]:
+    def ends(self, partition: TopicPartition) -> Iterable[GroupEvent]:
         """The end of a partition was seen."""
-        for group in self._waiting.pop(partition, ()):
+        return self._measured(partition) if partition in self._waiting else ()
+
+    def _measured(self, partition: TopicPartition) -> Iterator[GroupEvent]:
+        """The costs that are known once the end of a partition was seen."""
+        for group in self._waiting.pop(partition):
             cost = self._open[group]
             cost.after[partition] = self._lag.known(group, partition) or 0
             if len(cost.after) == len(cost.before):

@@ -335,7 +335,7 @@ class _ShareCosts(Costs):
         self._ends_known = 0
         self._since: dict[str, int] = {}
 
-    def ends(self, partition: TopicPartition) -> Iterator[GroupEvent]:
+    def ends(self, partition: TopicPartition) -> Iterable[GroupEvent]:
         self._ends_known += 1
         return super().ends(partition)
 

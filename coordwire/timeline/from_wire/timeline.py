@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from coordwire.capture.body_text import body_text, has_no_codes
+from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED, LazyEntry
 from coordwire.capture.framing import MID_STREAM
@@ -58,7 +58,8 @@ _Handler = Callable[[FrameEntry], Iterable[GroupEvent]]
 
 MOST_UNANSWERED = 10_000
 
-_HEARTBEAT, _FETCH, _SHARE_FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
+_HEARTBEAT, _API_VERSIONS = int(ApiKey.HEARTBEAT), int(ApiKey.API_VERSIONS)
+_FETCH, _SHARE_FETCH = int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
 _GROUPS: dict[int, type[AnyGroup]] = {
     _HEARTBEAT: ClassicGroup,
@@ -73,10 +74,7 @@ _KEPT_AS: dict[int, Kind] = {key: kept_as(MODERN.get(key, "classic")) for key in
 NEVER_CAPTURED = frozenset((LOST_AT_END, FULL, MISSED))
 """Why bytes are unreadable that were on the wire, and are not in the capture."""
 
-LONG = 4096
-"""A longer body is decoded rather than made into text, if nothing but whether it is whole is asked."""
-
-USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {ApiKey.API_VERSIONS}
+USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {_API_VERSIONS}
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
@@ -131,10 +129,17 @@ class Timeline:
         self._last_frame: FrameEntry | None = None
         self._beats = SteadyBeats()
         self._requests: dict[int | None, _Handler] = {
+            None: self._unknown_answer,
+            **dict.fromkeys(USED_APIS, self._other_request),
+            **dict.fromkeys((_FETCH, _SHARE_FETCH), self._fetch_request),
             **dict.fromkeys(ABOUT_A_GROUP, self._group_request),
             **dict.fromkeys(BEATS, self._beat_request),
         }
+        """By their API; no others' requests say anything. An answer without its request is among them."""
         self._answers: dict[int | None, _Handler] = {
+            **dict.fromkeys(OTHER_APIS, self._other_answer),
+            _API_VERSIONS: self._versions_answer,
+            _FETCH: self._fetch_answer,
             **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
             **dict.fromkeys(BEATS, self._beat_answer),
             **dict.fromkeys(COMMITS, self._commit_answer),
@@ -146,13 +151,17 @@ class Timeline:
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one."""
         all_events: list[GroupEvent] = []
-        of_request, of_answer, of_no_group = self._requests.get, self._answers.get, self._of_no_group
+        of_request, of_answer, unused_answer = self._requests.get, self._answers.get, self._unused_answer
         for entry in entries:
             if type(entry) in UNDECODED:  # a call less than `feed`
                 frame: Any = entry
                 self._last_frame = frame
-                find = of_request if frame.request is None else of_answer
-                events = (find(frame.api_key) or of_no_group)(frame)
+                if frame.request is not None:
+                    events = of_answer(frame.api_key, unused_answer)(frame)
+                elif (handle := of_request(frame.api_key)) is not None:
+                    events = handle(frame)
+                else:
+                    continue
             else:
                 events = self.feed(entry)
             if events:
@@ -169,8 +178,10 @@ class Timeline:
                 return self._events(self._read(entry))
         frame: Any = entry
         self._last_frame = frame
-        handlers = self._requests if frame.request is None else self._answers
-        return (handlers.get(frame.api_key) or self._of_no_group)(frame)
+        if frame.request is not None:
+            return self._answers.get(frame.api_key, self._unused_answer)(frame)
+        handle = self._requests.get(frame.api_key)
+        return () if handle is None else handle(frame)
 
     @property
     def _last(self) -> Seen:
@@ -267,33 +278,58 @@ class Timeline:
 
     # --- frames about no group ---
 
-    def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        """The events of a frame that is about no group; few of its kind need be decoded for them."""
-        key, request_entry = entry.api_key, entry.request
-        if key is None and self._ends is not None and entry.direction == "response":
+    def _unknown_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """An answer whose request is not in the capture."""
+        if self._ends is not None and entry.direction == "response":
             broker, _, client = entry.flow.partition(" > ")
             self._asked_unseen(f"{client} > {broker}", place_of(entry))
-        if entry.direction == "request":
-            if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
-                self._ends.fetches(entry)
-            if _is_sound(entry):
-                return ()
-        elif request_entry is not None and _is_sound(request_entry):
-            if key == _FETCH and entry.error is None and entry.message is not None:
-                self._opens(request_entry)
-                return self._commits.ends(entry.message, place_of(entry))
-            if key not in OTHER_APIS and _is_sound(entry):
-                self._opens(request_entry)
-                return ()
-        return self._read_of_no_group(entry)
+        return ()
 
-    def _read_of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        """The events of such a frame that must be read."""
-        if isinstance(entry, LazyEntry):
+    def _fetch_request(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """A Fetch or ShareFetch: its client consumes."""
+        if self._ends is not None:
+            self._ends.fetches(entry)
+        return self._other_request(entry) if entry.api_key == _FETCH else ()
+
+    def _other_request(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """A request that says nothing before its answer; it is decoded, unless it is known to be whole, since
+        what can't be read of it counts for who feeds it."""
+        if isinstance(entry, LazyEntry) and not _has_text(entry):
             entry.decode()
-        if entry.error is None and not is_accounted_for(entry):
-            return self._events(self._unreadable(entry))
-        return self._events(self._read(entry))
+        return ()
+
+    def _fetch_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The answer to a Fetch, most of which say where partitions end."""
+        request_entry: Any = entry.request
+        message = self._message_of(entry)
+        if message is None or not (_has_text(request_entry) or _was_read(request_entry)):
+            return ()
+        self._opens(request_entry)
+        return self._commits.ends(message, place_of(entry)) if message.responses else ()
+
+    def _other_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """An answer about something else than a group's members."""
+        request_entry: Any = entry.request
+        message = self._message_of(entry)
+        if message is None or not _was_read(request_entry):
+            return ()
+        self._opens(request_entry)
+        return list(self._other_answers.feed(entry, request_entry.message, message, place_of(entry)))
+
+    def _versions_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The answer to ApiVersions, of which only a refusal says something."""
+        message: Any = entry.message
+        is_refusal = entry.error is None and message is not None and message.error_code
+        return self._other_answer(entry) if is_refusal else self._unused_answer(entry)
+
+    def _unused_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """An answer that says only that its connection is in use; it is read if that isn't known yet."""
+        request_entry: Any = entry.request
+        if self._ends is None or not request_entry.flow or self._ends.knows(request_entry):
+            return ()
+        if self._message_of(entry) is not None and _was_read(request_entry):
+            self._ends.opens(request_entry)
+        return ()
 
     def _hole(self, entry: UnreadableRange) -> Iterable[GroupEvent]:
         """The events of bytes that the capture lacks: one for each group that the connection is about."""
@@ -558,6 +594,11 @@ def _no_flows(group: Group) -> Iterable[str]:
     return ()
 
 
-def _is_sound(entry: FrameEntry) -> bool:
-    """Whether it is known, without its message, that a frame is whole."""
-    return len(entry.body) <= LONG and (entry.text or body_text(entry))[0] is not None
+def _has_text(entry: FrameEntry) -> bool:
+    """Whether the text of a frame was made, which only whole frames have."""
+    return entry.text is not None and entry.text[0] is not None
+
+
+def _was_read(request_entry: FrameEntry) -> bool:
+    """Whether a request was read to its end."""
+    return request_entry.error is None and request_entry.message is not None
