@@ -23,6 +23,7 @@ from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.flows import Chunk, Gap, NetworkAddress
 from coordwire.capture.framing import TRIES, Effort
 from coordwire.connection.dialect import Side
+from coordwire.limits import current
 
 __all__ = ["TLS", "find_protocol", "is_tls"]
 
@@ -95,8 +96,11 @@ class _Search:
             if (side := self._try(at, end)) is not None:
                 return side
         stop = have - conversation.head + 1
+        most = current().frame >> 24
         for at in range(self._at, stop):
             effort.remaining += TRIES
+            if buffer[at] > most:  # a size beyond the budget
+                continue
             end = conversation.claims(buffer, at)
             if end < 0:
                 continue

@@ -108,7 +108,9 @@ class _Link:
         """The flow in words."""
         name = self.names.get(flow.source)
         if name is None:
-            name = self.names[flow.source] = str(flow)
+            source, destination = str(flow.source), str(flow.destination)
+            name = self.names[flow.source] = f"{source} > {destination}"
+            self.names[flow.destination] = f"{destination} > {source}"
         return name
 
 

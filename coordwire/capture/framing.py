@@ -87,7 +87,8 @@ class Effort:
 
 
 Fits = Callable[[bytearray, int, Effort], bool]
-"""Whether a frame may begin at this index; fewer bytes than it wants to see are a no."""
+"""Whether a frame may begin at this index; fewer bytes than it wants to see are a no. It isn't asked where
+the first byte shows that the size is beyond the budget."""
 
 
 class FrameSplitter:
@@ -247,12 +248,12 @@ class FrameSplitter:
 
     def _search(self, time_ns: int | None, parts: list[FrameBody | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
-        end = len(self.buffer)
+        buffer, effort, most = self.buffer, self._effort, current().frame >> 24
+        end = len(buffer)
         index = self.at
-        effort = self._effort
         while index + self.head <= end:
             effort.remaining += TRIES
-            if self.fits(self.buffer, index, effort):
+            if buffer[index] <= most and self.fits(buffer, index, effort):  # or no size can be there
                 self._pass(index - self.at)
                 self._report(time_ns, parts)
                 self.in_step = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,10 +11,18 @@ from coordwire.capture import client_search, framing
 from coordwire.capture.client_search import PIECE, PIECES, WINDOW, Backlog, Finder
 from coordwire.capture.flows import Chunk, Flow, Gap, NetworkAddress
 from coordwire.capture.framing import SPARE, TRIES
+from coordwire.limits import limits
 
 CLIENT, BROKER = NetworkAddress("10.0.0.1", 53412), NetworkAddress("10.0.0.2", 9092)
 FLOW = Flow(CLIENT, BROKER)
 HEAD = 4
+
+
+@pytest.fixture(autouse=True)
+def any_size() -> Iterator[None]:
+    """Places are asked about whose first byte is a letter's."""
+    with limits(frame=(1 << 31) - 1):
+        yield
 
 
 class Talk:
@@ -59,6 +68,13 @@ def test_each_place_is_asked_about_once() -> None:
     assert feed(search, b".....") is None
     assert conversation.asked == [0, 1, 2, 3, 4, 5]
     assert conversation.tried == []
+
+
+def test_only_places_are_asked_about_where_a_size_can_be() -> None:
+    search, conversation = finder()
+    with limits(frame=ord("b") << 24 | 1):
+        assert feed(search, b"a000b000c000d000") is None
+    assert [place for place in conversation.asked if place % 4 == 0] == [0, 4]
 
 
 def test_a_frame_that_is_whole_is_tried_at_once() -> None:

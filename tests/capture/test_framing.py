@@ -13,6 +13,7 @@ from coordwire.capture.framing import (
     HEAD,
     KEEP,
     SPARE,
+    TRIES,
     Effort,
     Fits,
     FrameBody,
@@ -117,6 +118,22 @@ def test_a_search_asks_about_each_place_once() -> None:
     cutter.feed(data[: HEAD + 2], NOW)
     cutter.feed(data[HEAD + 2 :], NOW)
     assert asked == [(data[at : HEAD + 2], at) for at in range(3)] + [(data[at:], at) for at in range(3, 6)]
+
+
+@pytest.mark.parametrize("most", [0, 1, 5, 127])
+def test_a_search_asks_only_where_a_size_can_be(most: int) -> None:
+    asked: list[int] = []
+
+    def fits(buffer: bytearray, at: int, effort: Effort) -> bool:
+        asked.append(buffer[at])
+        return False
+
+    places = bytes((0, 1, 2, 5, 6, 127, 128, 255))
+    with limits(frame=most << 24 | 0xFFFFFF):
+        cutter = splitter(in_step=False, fits=fits)
+        cutter.feed(places + bytes(HEAD - 1), NOW)
+    assert asked == [byte for byte in places if byte <= most]
+    assert cutter._effort.remaining == SPARE + TRIES * len(places)
 
 
 def test_a_search_ends_where_a_frame_begins() -> None:
