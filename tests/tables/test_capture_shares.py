@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 import pytest
 
@@ -12,11 +14,14 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 from coordwire.capture import share as share_module
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.pipeline.engine import Progress, as_tasks
+from coordwire.tables.pipeline.units import Job, Unit, run_units
 from coordwire.tables.readers import splits
-from coordwire.tables.readers.files import find_files
+from coordwire.tables.readers.files import find_files, open_stream
 from coordwire.tables.readers.sources import SOURCES, plan, read
+from coordwire.tables.readers.splits import Part
 from tests.capture.build import pcap
+from tests.tables.in_process import InProcess
 from tests.tables.pipeline_steps import leftovers, run, run_unit, table_rows
 from tests.tables.test_captures import CAPTURES, frames, rotated
 
@@ -77,6 +82,73 @@ def test_all_tables_of_all_captures(tmp_path: Path, shares: list[int]) -> None:
     assert tables(CAPTURES, tmp_path / "shared") == expected
 
 
+class InTasks:
+    """`Engine` for one worker, in this process."""
+
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
+        for task in as_tasks(units, 1, job.options.split_size):
+            run_units(task, job)
+
+
+def test_the_shares_of_a_task_are_read_at_once(
+    tmp_path: Path, shares: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def counted(path: str) -> BinaryIO:
+        opened.append(path)
+        return open_stream(path)
+
+    monkeypatch.setattr("coordwire.tables.readers.captures.open_stream", counted)
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("a.pcap", "b.pcap"):
+        (source / name).write_bytes(GROUP.read_bytes())
+
+    def made(engine: InProcess | InTasks, names: Sequence[str]) -> tuple[int, Any]:
+        opened.clear()
+        out = tmp_path / f"{type(engine).__name__}-{shares[0]}-{len(names)}"
+        pipeline.run(engine, [str(source)], str(out), tables=names, report=False)
+        notes = json.loads((out / "manifest.json").read_text())["units"]
+        kept = ("rows", "units_rows", "read_bytes", "quarantined_bytes", "refused", "apis", "error_codes")
+        numbers = {unit: [note[key] for key in kept] for unit, note in notes.items()}
+        return len(opened), (numbers, {name: keyed(table_rows(out, name)) for name in names})
+
+    for shares[0], names, times in ((2, TABLES, 1), (2, ("frames", "errors"), 2), (3, TABLES, 3)):
+        apart = made(InProcess(), names)
+        assert apart[0] == 2 * shares[0]
+        assert made(InTasks(), names) == (2 * times, apart[1])
+
+
+def test_the_shares_of_a_capture_have_a_task_unless_a_worker_is_idle() -> None:
+    def tasks(
+        captures: int, workers: int, kind: Literal["capture", "segment"] = "capture", first: int = 0
+    ) -> list[int]:
+        size = 100 << 20
+        parts = [
+            Part(
+                kind,
+                f"{number}.pcap",
+                size,
+                share * size // 2,
+                size // 2 * (share + 1),
+                share=share,
+                shares=2,
+            )
+            for number in range(captures)
+            for share in (0, 1)
+        ]
+        units = [Unit("", part) for part in parts[first:]]
+        return [len(task) for task in as_tasks(units, workers, 128 << 20)]
+
+    assert tasks(1, 1) == [2]
+    assert tasks(1, 2) == [1, 1]
+    assert tasks(2, 2) == [2, 2]
+    assert tasks(3, 4) == [1] * 6
+    assert tasks(2, 1, first=1) == [1, 2]
+    assert tasks(1, 1, "segment") == [1, 1]
+
+
 def test_a_rotated_capture_with_a_damaged_middle(tmp_path: Path, shares: list[int]) -> None:
     names = ["x.pcap", "x.pcap1", "x.pcap2"]
     folder = rotated(tmp_path / "in", names)
@@ -135,7 +207,8 @@ def test_the_source_of_quarantine_reads_a_capture_once(tmp_path: Path, shares: l
 def test_a_file_that_cannot_be_read_is_reported_by_each_share(
     tmp_path: Path, shares: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each may fail on its own; together their ranges are the file."""
+    """Each may fail on its own; together their ranges are the file, which is one where both are read at
+    once."""
     (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
     shares[0] = 2
 
@@ -143,8 +216,9 @@ def test_a_file_that_cannot_be_read_is_reported_by_each_share(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("coordwire.tables.readers.captures.open_stream", broken)
-    out = tmp_path.parent / f"{tmp_path.name}-out"
-    run(tmp_path, out, tables=TABLES)
-    ranges = sorted((row["position"], row["end_position"]) for row in table_rows(out, "quarantine"))
     size = GROUP.stat().st_size
-    assert ranges == [(0, size // 2), (size // 2, size)]
+    for work, expected in ((run_unit, [(0, size // 2), (size // 2, size)]), (None, [(0, size)])):
+        out = tmp_path.parent / f"{tmp_path.name}-{len(expected)}"
+        run(tmp_path, out, tables=TABLES, work=work)
+        ranges = sorted((row["position"], row["end_position"]) for row in table_rows(out, "quarantine"))
+        assert ranges == expected

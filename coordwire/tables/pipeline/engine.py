@@ -30,7 +30,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Protocol, cast
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.pipeline.units import Job, Unit, cause, printable, run_units
+from coordwire.tables.pipeline.units import Job, Unit, cause, is_rest, printable, run_units
 from coordwire.tables.readers.splits import OPENING
 
 Progress = Callable[[int, int], None]
@@ -52,7 +52,9 @@ class Engine(Protocol):
 
 
 def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[Unit]]:
-    """Group neighbouring units: enough tasks for workers to end at about the same time, none too small."""
+    """Group neighbouring units: enough tasks for workers to end at about the same time, none too small.
+
+    The two units of a capture share a task, which reads it once, unless a worker would have nothing to do."""
     cost = [unit.part.end - unit.part.start + OPENING for unit in units]
     most = (
         max(TASK, sum(cost) // (1000 * workers))
@@ -60,15 +62,16 @@ def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[
         else (sum(cost) // (4 * workers) + 1)
     )
     tasks: list[list[Unit]] = []
-    used = most
+    used, before = most, None
     for unit, size in zip(units, cost, strict=True):
         count = len(tasks[-1]) if tasks else MOST_UNITS
         is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
-        if count >= MOST_UNITS or (used + size > most and not is_small):
+        is_read_already = unit.part.size * workers <= sum(cost) and is_rest(before, unit)
+        if not is_read_already and (count >= MOST_UNITS or (used + size > most and not is_small)):
             tasks.append([])
             used = 0
         tasks[-1].append(unit)
-        used += size
+        used, before = used + size, unit
     return tasks
 
 

@@ -9,15 +9,25 @@ is kept between units.
 
 from __future__ import annotations
 
-__all__ = ["Job", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_units", "story_units"]
+__all__ = [
+    "Job",
+    "Unit",
+    "UnitFailed",
+    "as_units",
+    "cause",
+    "is_rest",
+    "printable",
+    "run_units",
+    "story_units",
+]
 
 import gc
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -60,6 +70,9 @@ if TYPE_CHECKING:
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
+
+OF_FRAMES = ("frames", "errors")
+"""The tables that a capture's frames have rows in one by one, whichever share they are in."""
 
 PREFIX = 4
 """Bytes of a frame's size prefix."""
@@ -136,23 +149,47 @@ def story_units(
 def run_units(units: Sequence[Unit], job: Job) -> list[dict[str, Any]]:
     """Read the units of a task, write their rows and their notes together; returns the notes that count.
     Raises `UnitFailed`."""
-    unit, files, notes = units[0], None, []
+    unit, works, notes = units[0], list[_Work](), []
     try:
         attempt = Attempt(open_output(job.out), _task_name(units), job.run)
-        for unit in units:
-            began = time.monotonic()
-            files = UnitFiles(attempt, unit.name)
-            work = _Work(unit, job.options, job.tables, files)
-            work.run()
-            notes.append(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+        for together in _read_together(units, job.tables):
+            unit, began = together[0], time.monotonic()
+            works = [_Work(unit, job.options, job.tables, UnitFiles(attempt, unit.name)) for unit in together]
+            works[0].run(works[-1])
+            seconds = round(time.monotonic() - began, 3)
+            notes += [work.note() | {"seconds": seconds} for work in works]
         return attempt.publish(notes)
     except BaseException as error:
-        if files is not None:
-            files.discard()
+        for work in works:
+            work.files.discard()
         if isinstance(error, Exception):
             path, reason = printable(unit.part.path), cause(error)
             raise UnitFailed(reason if path in reason else f"{path}: {reason}") from error
         raise
+
+
+def _read_together(units: Sequence[Unit], tables: Sequence[str]) -> Iterator[list[Unit]]:
+    """The units, with the two of a capture together that stories and frames have: one reading serves both."""
+    together: list[Unit] = []
+    for unit in units:
+        if together and not (_has_stories(tables) and is_rest(together[-1], unit)):
+            yield together
+            together = []
+        together.append(unit)
+    yield together
+
+
+def is_rest(before: Unit | None, unit: Unit) -> bool:
+    """Whether a unit is the second one of a capture that has two, and the one before it the first."""
+    if before is None or unit.part.kind != "capture" or before.part.shares != 2:
+        return False
+    return before.part.path == unit.part.path
+
+
+def _has_stories(tables: Sequence[str]) -> bool:
+    """Whether some of the tables are made by one reader of a whole capture, whose other shares the frames
+    are in."""
+    return not {*STORIES, "traffic"}.isdisjoint(tables)
 
 
 def _task_name(units: Sequence[Unit]) -> str:
@@ -237,16 +274,21 @@ class _Work:
             "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
-    def run(self) -> None:
-        """Read the unit and write its rows."""
-        items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
+    def run(self, rest: _Work) -> None:
+        """Read the unit and write its rows. rest: the work of a capture's frames, if both are read at once;
+        else this one."""
+        items: dict[str, Callable[[], Iterator[tuple[str, pyarrow.RecordBatch]]]] = {
+            "story": self._story, "lag": self._lag, "segment": self._segment,
+            "capture": partial(self._capture, rest),
+        }  # fmt: skip
         with _few_collections():
             for table, batch in items[self.unit.kind]():
                 if table in self.tables:
-                    self.files.add(table, batch)
+                    (rest if table in OF_FRAMES else self).files.add(table, batch)
         if self._bad_ranges and "quarantine" in self.tables:
             self.files.add("quarantine", quarantine_batch(self._bad_ranges))
         self.files.close()
+        rest.files.close()
 
     def _quarantine(self, bad_range: Bad) -> None:
         self.quarantined += bad_range.end - bad_range.start
@@ -280,7 +322,9 @@ class _Work:
         if (rows := heads.builder.take()) is not None:
             yield "batches", rows
 
-    def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+    def _capture(self, rest: _Work) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """rest: the work that frames count for."""
+        part = self.unit.part if rest is self else replace(self.unit.part, shares=1, end=self.unit.part.size)
         dialect = self.options.dialect
         timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
         builders = builders_of(
@@ -297,12 +341,12 @@ class _Work:
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         has_timeline = any(name in self.tables for name in STORIES)
         has_traffic = "traffic" in self.tables
-        has_stories = has_timeline or has_traffic
+        has_stories = _has_stories(self.tables)
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(frames: Sequence[FrameEntry]) -> None:
-            self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
-            self.rows += len(frames)
+            rest.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
+            rest.rows += len(frames)
             apis.update([entry.api_key for entry in frames])
             coded = []
             for entry in frames:
@@ -315,7 +359,7 @@ class _Work:
                 elif entry.direction == "response":
                     text = (entry.text or NO_TEXT)[0]
                     for code in _codes(entry) if text is None else codes.of(entry, text):
-                        self.error_codes[entry.api_name or "unknown", code] += 1
+                        rest.error_codes[entry.api_name or "unknown", code] += 1
             if "errors" in self.tables:
                 in_range = [entry for entry in coded if in_time_range(entry, self.options)]
                 batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
@@ -338,7 +382,7 @@ class _Work:
         if "frames" not in self.tables:
             columns = ["frame"]
         reader = partial(read_frames, stories=has_stories, tell=tell if telling else None)
-        for item in guarded_call(reader, self.unit.part, self.options, columns, see):
+        for item in guarded_call(reader, part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
             else:
@@ -352,8 +396,8 @@ class _Work:
         for counts, is_bad in ((apis - refused, False), (refused, True)):
             for key, count in counts.items():
                 name = None if key is None else api_name(key)
-                self.apis[name or "unknown", is_bad] += count
-        self.refused += refused.total()
+                rest.apis[name or "unknown", is_bad] += count
+        rest.refused += refused.total()
         yield from tables
         yield from stories.finish()
         for name in ("errors", "traffic"):
