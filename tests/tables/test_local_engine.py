@@ -164,6 +164,8 @@ class Poison(Unit):
 def test_a_task_that_kills_every_worker_fails_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where this process has several threads: a worker is an interpreter."""
+    monkeypatch.setattr(engine, "_has_one_thread", lambda: False)
     monkeypatch.setattr(engine, "TRIES", 2)
     unit = Poison("poison", Part("segment", "/in/a.log", 1, 0, 1))
     with pytest.raises(CoordwireError) as info:
@@ -172,6 +174,58 @@ def test_a_task_that_kills_every_worker_fails_the_job(
         "the job failed: /in/a.log: a worker process was ended by SIGKILL (2 attempts); a rerun goes on "
         "where it was"
     )
+
+
+IN_A_FORK = """
+import json, os, signal, sys, threading
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline import LocalEngine, engine
+from coordwire.tables.pipeline.units import Job, Unit
+from coordwire.tables.readers.splits import Part
+
+def report():
+    state = {
+        "files": [os.readlink(file) for n in range(50) if os.path.lexists(file := f"/proc/self/fd/{n}")],
+        "blocked": signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        "default": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+        "imported": "marker" in sys.modules,
+    }
+    with open(sys.argv[1], "w") as file:
+        json.dump(state, file)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+class Probe(Unit):
+    def __reduce__(self):
+        return report, ()
+
+engine.TRIES = 1
+sys.modules["marker"] = sys
+kept = open(sys.argv[1] + ".kept", "w")
+signal.signal(signal.SIGTERM, lambda *_: None)
+if sys.argv[2] == "2":
+    engine.subprocess.Popen = None
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+unit = Probe("probe", Part("segment", "/in/a.log", 1, 0, 1))
+try:
+    LocalEngine(1).run_units([unit], Job("x", Options(), ("records",)), None)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads in /proc")
+def test_a_worker_that_is_a_fork_has_nothing_of_its_parent_but_modules(tmp_path: Path) -> None:
+    def run(threads: int) -> str:
+        words = [sys.executable, "-c", IN_A_FORK, str(tmp_path / "state"), str(threads)]
+        return subprocess.run(words, check=True, text=True, capture_output=True).stdout
+
+    assert "the job failed: /in/a.log: a worker process was ended by SIGKILL" in run(1)
+    state = json.loads((tmp_path / "state").read_text())
+    others = [name for name in state.pop("files")[3:] if not name.startswith("/proc")]
+    assert len(others) == 1
+    assert others[0].startswith("socket:")
+    assert state == {"blocked": True, "default": True, "imported": True}
+    assert run(2).startswith("TypeError")  # where there are several threads it is no fork
 
 
 def test_a_job_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

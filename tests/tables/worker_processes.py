@@ -16,8 +16,10 @@ def spark_workers(root: int | None = None) -> list[int]:
 
 def local_workers(root: int | None = None) -> list[int]:
     """The workers of the local engine below a process, this one by default."""
-    result = _below(os.getpid() if root is None else root, _parents())
-    return [pid for pid in result if b"coordwire.tables.pipeline.engine import serve" in _command(pid)]
+    root = os.getpid() if root is None else root
+    commands = {pid: _command(pid) for pid in _below(root, _parents())}
+    started = b"coordwire.tables.pipeline.engine import serve"
+    return [pid for pid, command in commands.items() if started in command or command == _command(root)]
 
 
 def descendants(root: int | None = None) -> dict[int, bytes]:

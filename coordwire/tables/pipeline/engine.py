@@ -6,8 +6,9 @@ not depend on the engine, so that one finishes what the other began. Rules: neig
 whose files appear together, so that all workers end at about the same time and stores are asked seldom; a
 failed job raises one sentence.
 
-Processes: each worker is an interpreter of its own, started without the user's main module (a script needs no
-guard, a notebook no file), with a socket to this process, which hands it one task at a time. A worker that is
+Processes: each worker is a fork of this process where that has one thread, and so has what was imported;
+otherwise an interpreter of its own, started without the user's main module (a script needs no guard, a
+notebook no file). It has a socket to this process, which hands it one task at a time. A worker that is
 killed takes down only its task, which is given to another one; a pool of `concurrent.futures` would be broken
 as a whole. Rules: a task is begun `TRIES` times, as Spark does on a cluster, then the job fails; interrupts
 are left to this process, and no worker is left when it continues; a worker whose socket closes ends, so that
@@ -18,16 +19,18 @@ from __future__ import annotations
 
 __all__ = ["TRIES", "Engine", "LocalEngine", "Progress", "as_tasks", "serve"]
 
+import gc
 import os
 import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.pipeline.units import Job, Unit, cause, is_rest, printable, run_units
@@ -106,6 +109,62 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _has_one_thread() -> bool:
+    """Whether this process has one thread, of Python's or of a library, as far as the system can tell: of
+    several, a fork would lack all others and keep what they have locked."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
+
+
+class _Fork:
+    """A fork of this process that works as a worker, with the interface of `subprocess.Popen`."""
+
+    def __init__(self, file: int) -> None:
+        self._code: int | None = None
+        self._process = os.fork()
+        if not self._process:
+            _serve_in_fork(file)
+
+    def kill(self) -> None:
+        if self._code is None:
+            os.kill(self._process, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self._code is None:
+            try:
+                _, status = os.waitpid(self._process, 0)
+                self._code = os.waitstatus_to_exitcode(status)
+            except ChildProcessError:  # this process ignores how its children end
+                self._code = 0
+        return self._code
+
+
+def _serve_in_fork(file: int) -> NoReturn:
+    """Work as a worker with no more of the forked process than a new interpreter would have, but for what it
+    imported: not its files, the folder's lock among them, nor its handlers of signals."""
+    code = 1
+    try:
+        if hasattr(gc, "freeze"):
+            gc.freeze()  # or files whose objects go would be closed, whatever has their numbers then
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for open_file in map(int, os.listdir("/proc/self/fd")):
+            if open_file > 2 and open_file != file:
+                with suppress(OSError):  # the one of the list
+                    os.close(open_file)
+        serve(file)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
 class _Worker:
     """A process, its pipe, and the task that it has."""
 
@@ -115,9 +174,13 @@ class _Worker:
             number = worker_end.fileno()
             before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # it keeps what it begins with
             try:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-c", _START, str(number), *sys.path],
-                    pass_fds=[number], stdin=subprocess.DEVNULL,
+                self.process: _Fork | subprocess.Popen[bytes] = (
+                    _Fork(number)
+                    if _has_one_thread()
+                    else subprocess.Popen(
+                        [sys.executable, "-c", _START, str(number), *sys.path],
+                        pass_fds=[number], stdin=subprocess.DEVNULL,
+                    )
                 )  # fmt: skip
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
