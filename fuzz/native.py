@@ -16,7 +16,7 @@ from coordwire.codec.fields import LEAF_FACTOR
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.codec.interpreter.encoder import Writer
 from coordwire.codec.program import message_program
-from coordwire.codec.transcriber import HAS_CODES, OTHERWISE, layout_transcriber
+from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber
 from coordwire.errors import CoordwireError
 from coordwire.jsonform import to_json
 from coordwire.limits import current, limits
@@ -95,7 +95,8 @@ def transcribed(cls: type[Message], version: int, data: bytes) -> None:
     assert result is not None, "the engine leaves what Python writes"
     codes = any(entity_values(message, "error_code"))
     otherwise = len(python_encode(version, message)) != len(data)
-    assert result == (text, HAS_CODES * codes | OTHERWISE * otherwise)
+    facts = HAS_CODES * codes | OTHERWISE * otherwise | HAS_ZEROS * ("\\u0000" in text)
+    assert result == (text, facts)
 
 
 def written(cls: type[Message], version: int, message: Message) -> Any:

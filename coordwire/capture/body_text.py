@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BodyText: TypeAlias = tuple[str | None, int]
 """The text of a message's JSON form, None if there is none; and what was found in its bytes (`HAS_CODES`,
-`OTHERWISE`)."""
+`OTHERWISE`, `HAS_ZEROS`)."""
 
 NO_TEXT: BodyText = (None, 0)
 

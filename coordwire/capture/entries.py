@@ -8,7 +8,7 @@ its stream, or of the file where it has no flow.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coordwire._display import RichDisplay
 from coordwire.capture.flows import TcpConnection
@@ -17,6 +17,9 @@ from coordwire.connection.dialect import KAFKA, DialectCall, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import api_name, omits_client
+
+if TYPE_CHECKING:  # what is withheld is found from entries
+    from coordwire.capture.redaction.entry_secrets import Withheld
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -36,7 +39,7 @@ class FrameEntry(RichDisplay):
     message's layout, `call` the row that describes it, and no header exists.
     client_id: the client's, also where only an earlier request of the connection has it (request header v3);
     "" for a client that gave none there.
-    text: what `coordwire.capture.body_text` has found, if it was asked.
+    text: what `coordwire.capture.body_text` has found, if it was asked; hidden: `withheld`, likewise.
     packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
     Wireshark does; connection: which; all None where the input has no packets.
     """
@@ -66,6 +69,7 @@ class FrameEntry(RichDisplay):
     first_packet: int | None = None
     connection: TcpConnection | None = None
     text: tuple[str | None, int] | None = field(default=None, compare=False, repr=False)
+    hidden: Withheld | None = field(default=None, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
         """The frame without its content, in which a secret may be."""

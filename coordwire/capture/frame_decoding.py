@@ -260,5 +260,5 @@ def lazy_entry(
     entry.released = 0
     entry.packet, entry.first_packet = body.packet, body.first_packet
     entry.connection = connection
-    entry.text = None
+    entry.text = entry.hidden = None
     return entry

@@ -147,7 +147,7 @@ def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
     time_ns = entry.time_ns
     if body is None or time_ns is None or not 0 <= time_ns < LATEST:
         return False
-    return show_secrets or is_shown_whole(entry, body) or withheld(entry) == NOTHING
+    return show_secrets or withheld(entry) == NOTHING
 
 
 class PlainFrames(PlainLines):
@@ -161,8 +161,11 @@ class PlainFrames(PlainLines):
         """`is_plain` of each frame."""
         if self.native is None:  # there are no texts
             return [False] * len(entries)
-        known = zip(self.native.plain(entries), entries, strict=True)
-        return [flag or is_plain(entry, show_secrets=self._show_secrets) for flag, entry in known]
+        known = self.native.plain(entries)
+        if all(known):
+            return [True] * len(known)
+        flags = zip(known, entries, strict=True)
+        return [flag or is_plain(entry, show_secrets=self._show_secrets) for flag, entry in flags]
 
     def api_text(self, entry: FrameEntry) -> tuple[str, str]:
         return "", ""

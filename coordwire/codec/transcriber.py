@@ -9,7 +9,7 @@ is first used; where the engine can't serve, None takes the place of one.
 
 from __future__ import annotations
 
-__all__ = ["HAS_CODES", "OTHERWISE", "layout_transcriber"]
+__all__ = ["HAS_CODES", "HAS_ZEROS", "OTHERWISE", "layout_transcriber"]
 
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,9 @@ from coordwire.errors import EncodeError
 if TYPE_CHECKING:
     from coordwire._speedups import _native
 
-HAS_CODES, OTHERWISE = 1, 2
-"""What a transcriber finds on its way: an error code that is not 0; a tagged field at its default."""
+HAS_CODES, OTHERWISE, HAS_ZEROS = 1, 2, 4
+"""What a transcriber finds on its way: an error code that is not 0; a tagged field at its default; a zero in
+the text, which is "\\u0000" there."""
 
 
 def layout_transcriber(layout: VersionLayout) -> _native.Transcriber | None:

@@ -18,7 +18,7 @@ from coordwire.capture.jsonlines import encode
 from coordwire.codec import Message
 from coordwire.codec.entities import entity_values
 from coordwire.codec.program import layout_program
-from coordwire.codec.transcriber import HAS_CODES, OTHERWISE, layout_transcriber
+from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber
 from coordwire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -75,7 +75,7 @@ def expected(cls: type[Message], version: int, data: bytes) -> tuple[str, int] |
         return None
     codes = any(entity_values(message, "error_code"))
     otherwise = message.encode(version=version) != data
-    return text, HAS_CODES * codes | OTHERWISE * otherwise
+    return text, HAS_CODES * codes | OTHERWISE * otherwise | HAS_ZEROS * ("\\u0000" in text)
 
 
 def check(cls: type[Message], version: int, data: bytes) -> tuple[str, int] | None:

@@ -56,11 +56,11 @@ def both_ways(entry: FrameEntry) -> Iterator[FrameEntry]:
     """The entry as it is, and as it is where the native engine doesn't run."""
     for asked in (entry, entry.request):
         if asked is not None:
-            asked.text = None
+            asked.text = asked.hidden = None
     yield entry
     for asked in (entry, entry.request):
         if asked is not None:
-            asked.text = NO_TEXT
+            asked.text, asked.hidden = NO_TEXT, None
     yield entry
 
 
@@ -244,7 +244,7 @@ def test_columns_of_any_frames_hold_what_rows_hold(
         for at in long:
             if at < len(entries):
                 assert entries[at].deviations is not None  # it is decoded
-                entries[at].text = NO_TEXT
+                entries[at].text, entries[at].hidden = NO_TEXT, None
         for at, time_ns in times.items():
             if at < len(entries):
                 entries[at].time_ns = time_ns
@@ -255,4 +255,4 @@ def test_columns_of_any_frames_hold_what_rows_hold(
             )
         finally:
             for entry, text, time_ns in reversed(before):
-                entry.text, entry.time_ns = text, time_ns
+                entry.text, entry.time_ns, entry.hidden = text, time_ns, None

@@ -111,6 +111,7 @@ static void fill(const FrameWalk *walk, PyObject *entry, const Frame *frame, con
     put(walk, entry, E_PACKET, frame->packet);
     put(walk, entry, E_FIRST_PACKET, frame->packet);
     put(walk, entry, E_TEXT, Py_None);
+    put(walk, entry, E_HIDDEN, Py_None);
 }
 
 static PyObject *new_entry(const FrameWalk *walk, PyObject *conversation)

@@ -19,7 +19,7 @@ static const struct {
     {ENTRY, "body"}, {ENTRY, "api_key"}, {ENTRY, "api_version"}, {ENTRY, "body_version"},
     {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
     {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
-    {ENTRY, "text"},
+    {ENTRY, "text"}, {ENTRY, "hidden"},
     {SUMMARY, "frames"}, {SHARE, "_remaining"}, {SHARE, "is_next"},
 };
 

@@ -113,31 +113,21 @@ static enum Outcome read_body(const PlainLines *lines, Frame *frame)
 
 /* --- what of it may be shown --- */
 
-static bool has_zero(PyObject *json)
-{
-    const char *at = (const char *)PyUnicode_1BYTE_DATA(json), *const end = at + PyUnicode_GET_LENGTH(json);
-    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
-        if (end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
-            return true;
-        at++;
-    }
-    return false;
-}
+static bool has_zeros(PyObject *facts) { return !PyLong_CheckExact(facts) || PyLong_AsLong(facts) & HAS_ZEROS; }
 
 /* As `is_shown_whole`, which is asked where a look doesn't suffice. */
 static enum Outcome look(const PlainLines *lines, const Frame *frame)
 {
     if (lines->is_shown_whole == NULL)
         return WRITTEN;
-    if (PyTuple_GET_ITEM(frame->api, API_IS_HARMLESS) == Py_True && !has_zero(frame->body)) {
-        PyObject *request_text = frame->request == NULL ? NULL : value_of(lines, frame->request, TEXT);
-        PyObject *json = is_row(request_text, BODY_SIZE) ? PyTuple_GET_ITEM(request_text, BODY_JSON) : Py_None;
+    if (PyTuple_GET_ITEM(frame->api, API_IS_HARMLESS) == Py_True && !(frame->facts & HAS_ZEROS)) {
+        PyObject *text = frame->request == NULL ? NULL : value_of(lines, frame->request, TEXT);
         if (frame->request == NULL
-            || (PyUnicode_CheckExact(json) && PyUnicode_IS_COMPACT_ASCII(json) && !has_zero(json)))
+            || (is_row(text, BODY_SIZE) && PyUnicode_CheckExact(PyTuple_GET_ITEM(text, BODY_JSON))
+                && !has_zeros(PyTuple_GET_ITEM(text, BODY_FACTS))))
             return WRITTEN;
     }
-    PyObject *arguments[] = {frame->entry, frame->body};
-    PyObject *answer = PyObject_Vectorcall(lines->is_shown_whole, arguments, 2, NULL);
+    PyObject *answer = PyObject_CallOneArg(lines->is_shown_whole, frame->entry);
     if (answer == NULL)
         return FAILED;
     const bool is_shown = answer == Py_True;

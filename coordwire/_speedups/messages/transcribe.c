@@ -258,6 +258,17 @@ const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const u
     return at;
 }
 
+static bool has_zero(const JsonText *text)
+{
+    const char *at = text->data, *const end = at + text->size;
+    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+        if (end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
 PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, const uint8_t *at,
                      const uint8_t *end, int *found)
 {
@@ -274,7 +285,7 @@ PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, 
         else
             PyErr_Clear();
     }
+    *found = walk.found | (text != NULL && has_zero(&walk.text) ? HAS_ZEROS : 0);
     end_text(&walk.text);
-    *found = walk.found;
     return text;
 }

@@ -11,8 +11,8 @@
 #include "json_text.h"
 
 /* What is found on the way: error codes that are not 0; tagged fields at their defaults, which encode.c would not
-   write. All other bytes are as it would write them. */
-enum { HAS_CODES = 1, OTHERWISE = 2 };
+   write (all other bytes are as it would write them); "\u0000" in the text. */
+enum { HAS_CODES = 1, OTHERWISE = 2, HAS_ZEROS = 4 };
 
 /* Fields of a struct whose places are remembered, for tagged ones that are written before others. */
 enum { MAX_MOVED = 40 };

@@ -18,16 +18,18 @@ of them may be Kafka's; it is withheld too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from coordwire.capture.body_text import body_text
+from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
+from coordwire.codec.transcriber import HAS_ZEROS
 from coordwire.codec.walk import FieldSelection, fields_of
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
@@ -36,12 +38,16 @@ from coordwire.messages.keys import FACTS
 from coordwire.versions import API_VERSIONS
 
 _METADATA_NAME = secret_fields.METADATA_TOPIC.encode()
-_PARTS = tuple(_METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6))
+_METADATA_ID = secret_fields.METADATA_TOPIC_ID.bytes
+_PART, _ANOTHER, _THIRD = (_METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6))
 _HEAD = 128
 """Bytes of a Fetch in which its first topic is named."""
 
 _ID = slice(16, 32)
 """Where an answer to a Fetch has the id of its first topic."""
+
+_find_records = re.compile('"records":"[^"]').search
+"""In an answer's text: records that are neither null nor empty. In a string the quotes are escaped."""
 
 ERROR_CODE = 2
 """Bytes of an error code."""
@@ -60,9 +66,6 @@ _PARTS_OF_ACLS = {"resource_type": 7, "pattern_type": 4, "operation": 15, "permi
 
 LONGEST_BODY = 4096
 """A longer body is not made into text to find zeros in it, since the text is kept."""
-
-ZERO = "\\u0000"
-"""A zero in JSON."""
 
 _ANY_TEXT = frozenset(("committed_metadata", "metadata"))
 """Texts that are their user's own, beside a committed offset; some have zeros."""
@@ -84,19 +87,29 @@ class Withheld:
 
 
 NOTHING = Withheld()
+"""`withheld` of a harmless frame; an equal one where a closer look found nothing."""
 
 
 def withheld(entry: FrameEntry) -> Withheld:
-    """The parts of an entry that are not shown."""
-    if is_harmless(entry):
-        return NOTHING
+    """The parts of an entry that are not shown. They are found once, and kept in the entry."""
+    hidden = entry.hidden
+    if hidden is None:
+        hidden = entry.hidden = NOTHING if is_harmless(entry) else _examine(entry)
+    return hidden
+
+
+def _examine(entry: FrameEntry) -> Withheld:
+    """`withheld` of an entry that may not be harmless."""
     client = entry.client_id is not None and not _is_trusted(entry.request or entry)
+    header, is_refused = entry.header, entry.error is not None
+    tags = header is not None and any(len(tag) >= LEAST for tag in (header.tags or {}).values())
+    if is_refused and not client and not tags and _is_short(entry):
+        return Withheld()  # whether or not a message accounts for it
     accounted = is_accounted_for(entry)
     paths = tuple(_paths(entry)) if accounted else ()
-    if not accounted or (paths and entry.error is not None):
+    if not accounted or (paths and is_refused):
         raw = not _is_short(entry)
         return Withheld((), raw and entry.message is not None, raw, raw, client)
-    tags = entry.header is not None and any(len(tag) >= LEAST for tag in (entry.header.tags or {}).values())
     return Withheld(paths, False, bool(paths) or tags or client, tags, client)
 
 
@@ -116,33 +129,26 @@ def is_harmless(entry: FrameEntry) -> bool:
         return key not in _LIKE_SECRETS or (key == _LEAVE_GROUP and _names_group(entry))
     if not _has_plain_text(request) and not _is_trusted(request):
         return False
-    if key != secret_fields.FETCH:
+    if key != secret_fields.FETCH or _find_records((entry.text or NO_TEXT)[0] or "") is None:
         return True
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
 
 
-def is_shown_whole(entry: FrameEntry, text: str) -> bool:
-    """Whether nothing is withheld of an entry whose body's text is known, nor of the request that it answers.
-    `is_harmless` decides, after a look that suffices for most frames."""
-    request = entry.request
-    if ZERO not in text and is_always_harmless(entry.api_key, entry.direction):
-        if request is None:
-            return True
-        request_text = (request.text or body_text(request))[0]
-        if request_text is not None and ZERO not in request_text:
-            return True
-    return is_harmless(entry)
+def is_shown_whole(entry: FrameEntry) -> bool:
+    """Whether nothing is withheld of an entry whose body's text is known, nor of the request that it answers,
+    as `is_harmless` decides."""
+    if entry.hidden is None and is_harmless(entry):
+        entry.hidden = NOTHING
+    return entry.hidden is NOTHING
 
 
 @cache
 def is_always_harmless(key: int | None, direction: Direction) -> bool:
     """Whether `is_harmless` holds for every frame of an API and direction whose text, and that of its
     request, is known and has no zeros. Asked for APIs that have texts, of which there are few."""
-    return (
-        key not in _keys()
-        and key != secret_fields.FETCH
-        and (direction == "response" or key not in _LIKE_SECRETS)
-    )
+    if direction == "response":
+        return key not in _keys() and key != secret_fields.FETCH
+    return key not in _keys() and key not in _LIKE_SECRETS
 
 
 def _names_group(entry: FrameEntry) -> bool:
@@ -153,17 +159,17 @@ def _names_group(entry: FrameEntry) -> bool:
 
 def _has_plain_text(entry: FrameEntry) -> bool:
     """Whether its body's text is known and has no zeros."""
-    text = body_text(entry)[0]
-    return text is not None and ZERO not in text
+    text, flags = entry.text or body_text(entry)
+    return text is not None and not flags & HAS_ZEROS
 
 
 def _names_metadata(body: bytes) -> bool:
     """Whether the metadata log's name or id may be in a message, or at its beginning, where a fetch of it has
     them, a name or id that was damaged."""
-    if _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body:
+    if _METADATA_NAME in body or _METADATA_ID in body or secret_fields.is_metadata_id(body[_ID]):
         return True
     head = body[:_HEAD]
-    return any(part in head for part in _PARTS) or secret_fields.is_metadata_id(head[_ID])
+    return _PART in head or _ANOTHER in head or _THIRD in head
 
 
 def is_accounted_for(entry: FrameEntry) -> bool:
@@ -172,10 +178,9 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
     For most APIs the text of its body shows both, where it is known or nothing is decoded yet."""
     has_text = entry.text is not None or type(entry) in UNDECODED
-    if has_text and len(entry.body) <= LONGEST_BODY and is_told_by_texts(entry.api_key):
-        text = (entry.text or body_text(entry))[0]
-        if text is not None and ZERO not in text:
-            return True
+    is_told = has_text and len(entry.body) <= LONGEST_BODY and is_told_by_texts(entry.api_key)
+    if is_told and _has_plain_text(entry):
+        return True
     if entry.message is None:
         return False
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
@@ -279,8 +284,7 @@ def _is_short(entry: FrameEntry) -> bool:
     known = 0 if entry.request is None else PREFIX
     if known and entry.api_key == API_VERSIONS and is_unsupported_version(entry.body):
         known += ERROR_CODE
-    unknown = entry.body[known:]
-    return len(unknown) - unknown.count(0) < LEAST
+    return len(entry.body) - known - entry.body.count(0, known) < LEAST
 
 
 def _is_trusted(request: FrameEntry) -> bool:
@@ -293,7 +297,8 @@ def _paths(entry: FrameEntry) -> list[str]:
     """What isn't shown of a message that accounts for its bytes: secrets, and tagged fields that aren't
     known."""
     paths = _secrets(entry)
-    if _has_secrets(entry):  # all such tagged fields are among them
+    has_text = (entry.text or NO_TEXT)[0] is not None  # which only a message without such tagged fields has
+    if has_text or _has_secrets(entry):  # all such tagged fields are among them
         return paths
     return [*paths, *secret_fields.unknown_tags(entry.message, least=LEAST)]
 

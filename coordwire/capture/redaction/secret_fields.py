@@ -13,7 +13,8 @@ is listed in `redacted` by the caller, so that `encode` refuses the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import takewhile
 from operator import eq, ne
 from typing import Any
@@ -191,6 +192,8 @@ def is_secret_config(value: str, *, named: bool) -> bool:
 
 def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]:
     """The paths of tagged fields that aren't known, at any depth, and have at least so many bytes."""
+    if not _finder_of_tags(value._layout_.cls)(value):
+        return
     for tag, data in (value.tags or {}).items():
         if len(data) >= least:
             yield f"{path}tags[{tag}]"
@@ -198,6 +201,24 @@ def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]
         if field.struct is not None:
             for place, element in elements(f"{path}{field.name}", field, getattr(value, field.name)):
                 yield from unknown_tags(element, f"{place}.", least=least)
+
+
+@cache
+def _finder_of_tags(cls: Any) -> Callable[[Any], Any]:
+    """What finds whether a struct of a class has such tagged fields at any depth, which few have."""
+    function: Callable[[Any], Any] = eval(f"lambda value: {_tags_in(cls, 'value')}")
+    return function
+
+
+def _tags_in(cls: Any, value: str) -> str:
+    """The expression of what is true where the value of an expression, of a class, has any."""
+    parts, element = [f"{value}.tags"], f"{value}_"
+    for field in fields_of(cls):
+        if field.struct is not None:
+            content = f"{value}.{field.name}"
+            elements = f"{content} or ()" if field.array else f"({content},) if {element} is not None"
+            parts.append(f"any([{_tags_in(field.struct, element)} for {element} in {elements}])")
+    return " or ".join(parts)
 
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")

@@ -147,7 +147,7 @@ class LineFormat:
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
         padded = self._padded
         text, flags = body_text(entry)
-        is_plain = text is not None and (self._show_secrets or is_shown_whole(entry, text))
+        is_plain = text is not None and (self._show_secrets or is_shown_whole(entry))
         subject = plain_subject(entry) if is_plain else None
         fields = None
         if subject is None or not is_plain or flags & HAS_CODES:

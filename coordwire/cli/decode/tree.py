@@ -199,7 +199,7 @@ class TreeFormat:
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
         text = body_text(entry)[0]
-        is_whole = self._show_secrets or (text is not None and is_shown_whole(entry, text))
+        is_whole = self._show_secrets or (text is not None and is_shown_whole(entry))
         hidden = NOTHING if is_whole else withheld(entry)
         yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:

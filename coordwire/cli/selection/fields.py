@@ -73,7 +73,7 @@ class EntryFields:
         if isinstance(self.entry, UnreadableRange):
             return None
         body = body_text(self.entry)[0]
-        if body is None or not (self._show_secrets or is_shown_whole(self.entry, body)):
+        if body is None or not (self._show_secrets or is_shown_whole(self.entry)):
             return None
         return body
 
