@@ -147,9 +147,9 @@ def _indexes(data: Column, start: Column) -> Column:
     what isn't such a list."""
     from pyspark.sql import functions as f
 
-    # Nearly all lists are a single 0.
-    is_zero = _number(f.substr(data, start + 1, f.lit(1))) == 0
-    most = f.when(is_zero, f.lit(1)).otherwise(f.lit(_VARINT * (MOST_INDEXES + 1)))
+    # As many bytes as the size, if that has one byte, lets there be: nearly all lists are a single 0.
+    size = f.shiftright(_number(f.substr(data, start + 1, f.lit(1))), 1)
+    most = f.least(1 + _VARINT * size, f.lit(_VARINT * (MOST_INDEXES + 1))).cast("int")
     varints = f.regexp_extract_all(f.hex(f.substr(data, start + 1, most)), f.lit(_VARINTS), f.lit(0))
 
     def struct(varints: Column) -> Column:
