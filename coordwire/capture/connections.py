@@ -163,7 +163,7 @@ class Connections:
                 while True:
                     if take_run is not None:
                         at = take_run(chunks, at, limit, batch)
-                    at = self._hold_run(chunks, at)
+                    at = self._continue_run(chunks, at)
                     if at == len(chunks):
                         break
                     _add(batch, self._of_chunk(chunks[at]), signs)
@@ -194,7 +194,7 @@ class Connections:
                 if batch:
                     yield [*signs, *batch]
                     signs.clear()
-                if at == before and (at := self._hold_run(chunks, at)) == before:
+                if at == before and (at := self._continue_run(chunks, at)) == before:
                     for entry in _of_share(self._of_chunk(chunks[at]), share):
                         yield [*signs, entry]
                         signs.clear()
@@ -202,22 +202,22 @@ class Connections:
         if signs:
             yield [*signs]
 
-    def _hold_run(self, chunks: list[Chunk], at: int) -> int:
+    def _continue_run(self, chunks: list[Chunk], at: int) -> int:
         """Take the chunks from an index on that only continue a frame; the index after them."""
         if at < len(chunks):
             flow = chunks[at].flow
             route = self._routes.get(id(flow))
             cutter = None if route is None else route.cutter
-            while cutter is not None and self._holds(cutter, chunks[at]):
+            while cutter is not None and self._only_continues(cutter, chunks[at]):
                 at += 1
                 if at == len(chunks) or chunks[at].flow is not flow:
                     break
         return at
 
-    def _holds(self, cutter: FrameSplitter, chunk: Chunk) -> bool:
+    def _only_continues(self, cutter: FrameSplitter, chunk: Chunk) -> bool:
         """Whether a chunk only continues a frame, which the cutter has taken it for then."""
         size = len(chunk.data)
-        if self._open_frames_size + size > OPEN_FRAMES or not cutter.holds(chunk.data, chunk.packet):
+        if self._open_frames_size + size > OPEN_FRAMES or not cutter.only_continues(chunk.data, chunk.packet):
             return False
         self._open_frames_size += size
         cutter.counted += size
@@ -271,9 +271,9 @@ class Connections:
         position, packet = cutter.position, chunk.packet
         cutter.position = position + len(chunk.data)
         body = FrameBody(chunk.data[PREFIX:], position, chunk.time_ns, packet, packet)
-        return self._whole(route.link, route.flow, body)
+        return self._of_frame(route.link, route.flow, body)
 
-    def _whole(self, link: _Link, flow: Flow, body: FrameBody) -> Iterable[Entry]:
+    def _of_frame(self, link: _Link, flow: Flow, body: FrameBody) -> Iterable[Entry]:
         """The entries of a frame: as `_parts`, of those that come one by one."""
         conversation, is_client = link.conversation, flow.source == link.client
         if link.early or not (is_client or conversation.expects(body.data)):
@@ -458,7 +458,7 @@ class Connections:
         if self._open_frames_size > OPEN_FRAMES:
             return self._within_budget(link, event, completed)
         if len(completed) == 1 and isinstance(completed[0], FrameBody):
-            return self._whole(link, flow, completed[0])
+            return self._of_frame(link, flow, completed[0])
         return self._parts(link, flow, completed) if completed else ()
 
     def _within_budget(

@@ -132,7 +132,7 @@ class FrameSplitter:
         self, data: bytes, time_ns: int | None, packet: int | None = None
     ) -> list[FrameBody | UnreadableRange]:
         """Take the next bytes, which that packet holds; return the frames and ranges that they completed."""
-        if self.holds(data, packet):
+        if self.only_continues(data, packet):
             return []
         if packet:
             self._arrives(packet)
@@ -155,7 +155,7 @@ class FrameSplitter:
             self._packet_of(self.position)  # from now on the first of those that are known
         return parts
 
-    def holds(self, data: bytes, packet: int | None) -> bool:
+    def only_continues(self, data: bytes, packet: int | None) -> bool:
         """Whether more than these bytes is missing of a frame that has begun; if so, they are held, as `feed`
         does with them."""
         buffer = self.buffer

@@ -106,9 +106,9 @@ def wire_class(cls: type[S]) -> type[S]:
     namespace["__slots__"] = tuple(cls.__annotations__)
     namespace["__qualname__"] = cls.__qualname__
     namespace["__doc__"] = ClassDoc(cls.__doc__ or "")  # none: python -OO
-    made: type[S] = type(cls)(cls.__name__, cls.__bases__, namespace)  # type: ignore[misc]
-    made._layout_ = FieldTable(made, *rows, flexible=cls._flexible_, short_counts=cls._short_counts_)
-    return made
+    slotted: type[S] = type(cls)(cls.__name__, cls.__bases__, namespace)  # type: ignore[misc]
+    slotted._layout_ = FieldTable(slotted, *rows, flexible=cls._flexible_, short_counts=cls._short_counts_)
+    return slotted
 
 
 class DataclassAttribute:
@@ -124,7 +124,7 @@ class DataclassAttribute:
             cls = owner._layout_.cls
             _complete(cls)
             value = vars(cls)[self.name]
-        else:  # a base class, which is no dataclass
+        else:  # a base class, which is not a dataclass
             value = getattr(object, self.name)
         return value.__get__(instance, owner) if callable(value) else value
 

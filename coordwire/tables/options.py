@@ -184,12 +184,12 @@ def _paths(texts: Mapping[str, str]) -> tuple[str, ...]:
             paths.append(text)
         elif name.lower() == "paths":
             try:
-                listed = json.loads(text)
+                names = json.loads(text)
             except ValueError:
-                listed = None
-            if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+                names = None
+            if not isinstance(names, list) or not all(isinstance(path, str) for path in names):
                 raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
-            paths += listed
+            paths += names
     return tuple(paths)
 
 

@@ -30,12 +30,12 @@ _HEAD = struct.Struct("<4I")
 
 def recordings() -> list[list[tuple[int, bytes, int]]]:
     """Of each recording its packets: times in ns after its first, bytes, and where the IPv4 header begins."""
-    found = []
+    packet_lists = []
     for folder in FOLDERS:
         for path in sorted((DATA / folder).glob("*.pcap*")):
             data = path.read_bytes()
             stream = io.BytesIO(lzma.decompress(data) if path.suffix == ".xz" else data)
-            found.append([
+            packet_lists.append([
                 (packet.time_ns, packet.data, network)
                 for packet in read_packets(stream)
                 if isinstance(packet, Packet) and packet.link == ETHERNET
@@ -44,7 +44,7 @@ def recordings() -> list[list[tuple[int, bytes, int]]]:
             ])  # fmt: skip
     return [
         [(time_ns - recording[0][0], data, network) for time_ns, data, network in recording]
-        for recording in found
+        for recording in packet_lists
         if recording
     ]
 

@@ -77,21 +77,21 @@ def cut(seed: int) -> list[object]:
 @given(seed=st.integers(0, 1 << 32))
 def test_a_splitter_holds_what_it_would_read(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FrameSplitter, "holds", lambda *arguments: False)
+        patch.setattr(FrameSplitter, "only_continues", lambda *arguments: False)
         expected = cut(seed)
     assert cut(seed) == expected
 
 
 def test_a_splitter_holds_nothing_that_completes_a_frame() -> None:
     splitter = FrameSplitter(begins, in_step=True)
-    assert not splitter.holds(b"\0\0\0", None)
+    assert not splitter.only_continues(b"\0\0\0", None)
     assert splitter.feed(b"\0\0\0\7a", None) == []
-    assert splitter.holds(b"bcdef", None)
-    assert not splitter.holds(b"g", None)
+    assert splitter.only_continues(b"bcdef", None)
+    assert not splitter.only_continues(b"g", None)
     (body,) = splitter.feed(b"g", None)
     assert isinstance(body, FrameBody)
     assert body.data == b"abcdefg"
-    assert not splitter.holds(b"\0", None)
+    assert not splitter.only_continues(b"\0", None)
 
 
 def rows(seed: int) -> Iterator[tuple[int, int, bool, bytes]]:
@@ -120,14 +120,14 @@ def rows(seed: int) -> Iterator[tuple[int, int, bool, bytes]]:
 def both(data: bytes, share_count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Read, Read]]:
     """What a capture, or each share of it, is read as; and without a frame that is held."""
     for index in range(share_count or 1):
-        found = []
+        readings = []
         for is_held in (True, False):
             share = Share(index, share_count) if share_count else None
             with monkeypatch.context() as patch:
                 if not is_held:
-                    patch.setattr(FrameSplitter, "holds", lambda *arguments: False)
-                found.append(read(data, share, strict=False))
-        yield found[0], found[1]
+                    patch.setattr(FrameSplitter, "only_continues", lambda *arguments: False)
+                readings.append(read(data, share, strict=False))
+        yield readings[0], readings[1]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -138,24 +138,24 @@ def test_a_reader_holds_what_it_would_read(
 ) -> None:
     monkeypatch.setattr(connections, "OPEN_FRAMES", most)
     with limits(frame=2500):
-        for held, expected in both(as_pcap(rows(seed)), share_count, monkeypatch):
-            assert held == expected
+        for actual, expected in both(as_pcap(rows(seed)), share_count, monkeypatch):
+            assert actual == expected
 
 
 def test_most_of_a_large_frame_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without asking the reader of chunks; a frame in many packets isn't decoded before it is asked for."""
-    asked = encode_request(HeartbeatRequest(group_id="g" * 9000), version=4, correlation_id=1)
+    request = encode_request(HeartbeatRequest(group_id="g" * 9000), version=4, correlation_id=1)
     first = encode_request(HeartbeatRequest(), version=4, correlation_id=0)
-    pieces = [first, *(asked[at : at + 100] for at in range(0, len(asked), 100))]
+    pieces = [first, *(request[at : at + 100] for at in range(0, len(request), 100))]
     pieces.append(encode_request(HeartbeatRequest(), version=4, correlation_id=2) * 2)
     read_chunks: list[Chunk] = []
     of_chunk = Connections._of_chunk
 
-    def noted(self: Connections, chunk: Chunk) -> Iterable[Entry]:
+    def note_chunk(self: Connections, chunk: Chunk) -> Iterable[Entry]:
         read_chunks.append(chunk)
         return of_chunk(self, chunk)
 
-    monkeypatch.setattr(Connections, "_of_chunk", noted)
+    monkeypatch.setattr(Connections, "_of_chunk", note_chunk)
     data = as_pcap((number, 0, False, piece) for number, piece in enumerate(pieces))
     entries = list(Capture(BytesIO(data), "x", lazy=True).entries())
     assert len(read_chunks) < 6

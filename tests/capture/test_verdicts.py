@@ -70,10 +70,10 @@ def closely(entry: FrameEntry) -> Withheld:
 
 def check(data: bytes, *, strict: bool = False, lazy: bool = True) -> set[Withheld]:
     """Compare the verdicts on frames with those of a closer look, and with what is plain."""
-    asked, examined, judged_frames = (frames(data, strict=strict, lazy=lazy) for _ in range(3))
+    entries, examined, judged_frames = (frames(data, strict=strict, lazy=lazy) for _ in range(3))
     flags = PlainFrames(show_secrets=False).flags(judged_frames)
     verdicts = set()
-    for entry, closer, judged_entry, flag in zip(asked, examined, judged_frames, flags, strict=True):
+    for entry, closer, judged_entry, flag in zip(entries, examined, judged_frames, flags, strict=True):
         verdict = withheld(entry)
         assert verdict == closely(closer) == withheld(judged_entry)
         assert flag == (body_text(closer)[0] is not None and verdict == NOTHING)
@@ -119,10 +119,10 @@ def test_answers_to_a_fetch(version: int, filler: int) -> None:
         part = PartitionData(high_watermark=-1, last_stable_offset=-1, log_start_offset=-1, records=records)
         return FetchableTopicResponse(partitions=[part], **topic(at))
 
-    asked: list[list[int]] = [[], [0], [1], [0, 1]]
+    requested: list[list[int]] = [[], [0], [1], [0, 1]]
     first = product(range(len(NAMES)), (None, b"", RECORDS))
     second: list[list[tuple[int, bytes]]] = [[], [(0, RECORDS)], [(1, RECORDS)], [(1, b"")]]
-    cases = [(ats, [answer, *more]) for ats, answer, more in product(asked, first, second)]
+    cases = [(ats, [answer, *more]) for ats, answer, more in product(requested, first, second)]
     rows = []
     for number, (ats, topics) in enumerate([*cases, ([1], [])]):
         request = FetchRequest(max_wait_ms=filler, topics=[FetchTopic(**topic(at)) for at in ats])
@@ -182,20 +182,20 @@ def judged(request: bytes, response: bytes, *, strict: bool = False) -> list[Wit
 def test_short_frames() -> None:
     """A refused frame that is too short for a secret is shown, but for the client of a request that may not
     be what was sent, and for tagged fields of its header."""
-    asked = encode_request(HeartbeatRequest(), version=4, correlation_id=1, client_id="client")
+    request = encode_request(HeartbeatRequest(), version=4, correlation_id=1, client_id="client")
     short = b"\0\0\0\x06\0\0\0\x01\0\0"  # a correlation id, no tagged fields, part of the throttle time
-    assert judged(asked, short) == [NOTHING, NOTHING]
-    damaged_request = asked[:3] + bytes([asked[3] + 4]) + asked[4:] + b"more"
+    assert judged(request, short) == [NOTHING, NOTHING]
+    damaged_request = request[:3] + bytes([request[3] + 4]) + request[4:] + b"more"
     assert judged(damaged_request, short)[1] == Withheld(client=True)
     tags = {0: bytes(4)}
     answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1, header_tags=tags)
     stray = answer[:3] + bytes([answer[3] + 1]) + answer[4:] + b"\0"
-    assert judged(asked, stray, strict=True)[1] == Withheld(raw=True, tags=True)
+    assert judged(request, stray, strict=True)[1] == Withheld(raw=True, tags=True)
     signed = encode_request(SaslAuthenticateRequest(auth_bytes=b"a"), version=2, correlation_id=1)
     token = encode_response(SaslAuthenticateResponse(auth_bytes=b"a"), version=2, correlation_id=1)
     assert judged(signed, token)[1] == Withheld(("auth_bytes",), raw=True)
     tagged = encode_response(HeartbeatResponse(tags={9: b"abcd"}), version=4, correlation_id=1)
-    assert judged(asked, tagged)[1] == Withheld(("tags[9]",), raw=True)
+    assert judged(request, tagged)[1] == Withheld(("tags[9]",), raw=True)
 
 
 def tags_in(value: Any, path: str = "") -> Iterator[tuple[str, int]]:

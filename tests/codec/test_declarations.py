@@ -161,7 +161,7 @@ FIRST_USES: dict[str, Callable[[Any], object]] = {
         "Fresh(name='n', parts=[Part(number=5, tags=None)], tags=None)"
     ),
     "hash": lambda cls: cls.__hash__ is None,
-    "fields": lambda cls: [each.name for each in dataclasses.fields(read(cls))] == ["name", "parts", "tags"],
+    "fields": lambda cls: [row.name for row in dataclasses.fields(read(cls))] == ["name", "parts", "tags"],
     "known": lambda cls: dataclasses.is_dataclass(cls) and dataclasses.is_dataclass(read(fresh())),
     "replace": lambda cls: dataclasses.replace(read(cls), name="m").name == "m",
     "asdict": lambda cls: dataclasses.asdict(read(cls))["parts"] == [{"number": 5, "tags": None}],
@@ -169,7 +169,7 @@ FIRST_USES: dict[str, Callable[[Any], object]] = {
     "copy": lambda cls: copy.copy(read(cls)) == copy.deepcopy(read(cls)),
     "slots": lambda cls: cls.__slots__ == ("name", "parts", "tags") and not hasattr(read(cls), "__dict__"),
     "subclass": lambda cls: (
-        [each.name for each in dataclasses.fields(dataclass(type("Sub", (cls,), {})))][2] == "tags"
+        [row.name for row in dataclasses.fields(dataclass(type("Sub", (cls,), {})))][2] == "tags"
     ),
 }
 

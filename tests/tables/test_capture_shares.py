@@ -105,19 +105,19 @@ def test_the_shares_of_a_task_are_read_at_once(
     for name in ("a.pcap", "b.pcap"):
         (source / name).write_bytes(GROUP.read_bytes())
 
-    def made(engine: InProcess | InTasks, names: Sequence[str]) -> tuple[int, Any]:
+    def tables_of(engine: InProcess | InTasks, names: Sequence[str]) -> tuple[int, Any]:
         opened.clear()
         out = tmp_path / f"{type(engine).__name__}-{shares[0]}-{len(names)}"
         pipeline.run(engine, [str(source)], str(out), tables=names, report=False)
         notes = json.loads((out / "manifest.json").read_text())["units"]
-        kept = ("rows", "units_rows", "read_bytes", "quarantined_bytes", "refused", "apis", "error_codes")
-        numbers = {unit: [note[key] for key in kept] for unit, note in notes.items()}
+        keys = ("rows", "units_rows", "read_bytes", "quarantined_bytes", "refused", "apis", "error_codes")
+        numbers = {unit: [note[key] for key in keys] for unit, note in notes.items()}
         return len(opened), (numbers, {name: keyed(table_rows(out, name)) for name in names})
 
     for shares[0], names, times in ((2, TABLES, 1), (2, ("frames", "errors"), 2), (3, TABLES, 3)):
-        apart = made(InProcess(), names)
+        apart = tables_of(InProcess(), names)
         assert apart[0] == 2 * shares[0]
-        assert made(InTasks(), names) == (2 * times, apart[1])
+        assert tables_of(InTasks(), names) == (2 * times, apart[1])
 
 
 def test_the_shares_of_a_capture_have_a_task_unless_a_worker_is_idle() -> None:

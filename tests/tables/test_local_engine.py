@@ -221,9 +221,9 @@ def test_a_worker_that_is_a_fork_has_nothing_of_its_parent_but_modules(tmp_path:
 
     assert "the job failed: /in/a.log: a worker process was ended by SIGKILL" in run(1)
     state = json.loads((tmp_path / "state").read_text())
-    others = [name for name in state.pop("files")[3:] if not name.startswith("/proc")]
-    assert len(others) == 1
-    assert others[0].startswith("socket:")
+    descriptors = [name for name in state.pop("files")[3:] if not name.startswith("/proc")]
+    assert len(descriptors) == 1
+    assert descriptors[0].startswith("socket:")
     assert state == {"blocked": True, "default": True, "imported": True}
     assert run(2).startswith("TypeError")  # where there are several threads it is no fork
 

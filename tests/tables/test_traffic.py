@@ -202,8 +202,10 @@ def test_software_is_of_the_frames_after_its_name() -> None:
 def test_frames_of_another_dialect(api: str) -> None:
     entries = [entry for entry in frames(CAPTURES[2]) if entry.api_name == api]
     entry = entries[api == "Metadata"]  # its answer
-    other = replace(entry, dialect="another", text=None, message=None)
-    rows = [row for row in traffic([entry, other, entry]) + traffic([other, entry]) if row["topic"] is None]
+    foreign = replace(entry, dialect="another", text=None, message=None)
+    rows = [
+        row for row in traffic([entry, foreign, entry]) + traffic([foreign, entry]) if row["topic"] is None
+    ]
     counts = [(row["api"], row["requests"] + row["responses"]) for row in rows]
     assert counts == [(api, 2), (None, 1), (None, 1), (api, 1)]
 
@@ -250,27 +252,27 @@ def message(magic: int, codec: int, value: bytes, offset: int) -> bytes:
 def test_messages_are_counted_as_they_are_read(magic: int) -> None:
     """Those in sound wrappers, with any byte changed or gone, and messages that are not wrapped."""
     rows = [Record(timestamp=5, key=b"k", value=b"v"), Record(timestamp=5)]
-    inside = encode_batch(rows, magic=magic, base_offset=0)
-    changed = [inside[:at] + bytes([byte]) + inside[at + 1 :] for at in range(len(inside)) for byte in EDGES]
-    cut = [inside[:at] for at in range(len(inside))] + [inside + bytes(size) for size in range(1, 40)]
+    inner = encode_batch(rows, magic=magic, base_offset=0)
+    changed = [inner[:at] + bytes([byte]) + inner[at + 1 :] for at in range(len(inner)) for byte in EDGES]
+    cut = [inner[:at] for at in range(len(inner))] + [inner + bytes(size) for size in range(1, 40)]
     wrapped = [
         message(magic, GZIP, compress("gzip", data, magic=magic), offset)
         for offset in (0, 9)
-        for data in [*changed, *cut, inside]
+        for data in [*changed, *cut, inner]
     ]
-    wrapped += [message(magic, codec, compress("gzip", inside, magic=magic), 1) for codec in range(8)]
-    wrapped += [message(1 - magic, GZIP, compress("gzip", inside, magic=magic), 1)]
-    whole = encode_batch(rows[:1], magic=magic), wrapped[-3]
+    wrapped += [message(magic, codec, compress("gzip", inner, magic=magic), 1) for codec in range(8)]
+    wrapped += [message(1 - magic, GZIP, compress("gzip", inner, magic=magic), 1)]
+    originals = encode_batch(rows[:1], magic=magic), wrapped[-3]
     sized = struct.Struct(">8xi")
-    others = [
+    damaged = [
         data[:at] + bytes([byte]) + data[at + 1 :]
-        for data in whole
+        for data in originals
         for at in range(len(data))
         for byte in EDGES
     ]
-    others = [data for data in others if data[16] < 2 and sized.unpack_from(data)[0] == len(data) - 12]
-    counts = [message_count(memoryview(data)) for data in [*wrapped, *others]]
-    assert counts == list(map(read_count, [*wrapped, *others]))
+    damaged = [data for data in damaged if data[16] < 2 and sized.unpack_from(data)[0] == len(data) - 12]
+    counts = [message_count(memoryview(data)) for data in [*wrapped, *damaged]]
+    assert counts == list(map(read_count, [*wrapped, *damaged]))
     assert {None, 1, 2} == set(counts)
 
 

@@ -274,21 +274,21 @@ class _Work:
             "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
-    def run(self, rest: _Work) -> None:
-        """Read the unit and write its rows. rest: the work of a capture's frames, if both are read at once;
-        else this one."""
+    def run(self, frames_work: _Work) -> None:
+        """Read the unit and write its rows. frames_work: the work of a capture's frames, if both are read at
+        once; else this one."""
         items: dict[str, Callable[[], Iterator[tuple[str, pyarrow.RecordBatch]]]] = {
             "story": self._story, "lag": self._lag, "segment": self._segment,
-            "capture": partial(self._capture, rest),
+            "capture": partial(self._capture, frames_work),
         }  # fmt: skip
         with _few_collections():
             for table, batch in items[self.unit.kind]():
                 if table in self.tables:
-                    (rest if table in OF_FRAMES else self).files.add(table, batch)
+                    (frames_work if table in OF_FRAMES else self).files.add(table, batch)
         if self._bad_ranges and "quarantine" in self.tables:
             self.files.add("quarantine", quarantine_batch(self._bad_ranges))
         self.files.close()
-        rest.files.close()
+        frames_work.files.close()
 
     def _quarantine(self, bad_range: Bad) -> None:
         self.quarantined += bad_range.end - bad_range.start
@@ -322,9 +322,13 @@ class _Work:
         if (rows := heads.builder.take()) is not None:
             yield "batches", rows
 
-    def _capture(self, rest: _Work) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """rest: the work that frames count for."""
-        part = self.unit.part if rest is self else replace(self.unit.part, shares=1, end=self.unit.part.size)
+    def _capture(self, frames_work: _Work) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """frames_work: the work that frames count for."""
+        part = (
+            self.unit.part
+            if frames_work is self
+            else replace(self.unit.part, shares=1, end=self.unit.part.size)
+        )
         dialect = self.options.dialect
         timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
         builders = builders_of(
@@ -345,8 +349,8 @@ class _Work:
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(frames: Sequence[FrameEntry]) -> None:
-            rest.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
-            rest.rows += len(frames)
+            frames_work.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
+            frames_work.rows += len(frames)
             apis.update([entry.api_key for entry in frames])
             coded = []
             for entry in frames:
@@ -359,7 +363,7 @@ class _Work:
                 elif entry.direction == "response":
                     text = (entry.text or NO_TEXT)[0]
                     for code in _codes(entry) if text is None else codes.of(entry, text):
-                        rest.error_codes[entry.api_name or "unknown", code] += 1
+                        frames_work.error_codes[entry.api_name or "unknown", code] += 1
             if "errors" in self.tables:
                 in_range = [entry for entry in coded if in_time_range(entry, self.options)]
                 batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
@@ -396,8 +400,8 @@ class _Work:
         for counts, is_bad in ((apis - refused, False), (refused, True)):
             for key, count in counts.items():
                 name = None if key is None else api_name(key)
-                rest.apis[name or "unknown", is_bad] += count
-        rest.refused += refused.total()
+                frames_work.apis[name or "unknown", is_bad] += count
+        frames_work.refused += refused.total()
         yield from tables
         yield from stories.finish()
         for name in ("errors", "traffic"):

@@ -80,17 +80,17 @@ class FrameRows:
             return
         flags = self._judge.flags(entries) if plain is None else plain
         sizes = [4 * len(entry.body) + ROW for entry in entries]
-        others = {id(entry) for entry, flag in zip(entries, flags, strict=True) if not flag}
-        columns = partial(self._mixed_columns, others) if others else self._plain_columns
+        not_plain = {id(entry) for entry, flag in zip(entries, flags, strict=True) if not flag}
+        columns = partial(self._mixed_columns, not_plain) if not_plain else self._plain_columns
         yield from builder.add_items(entries, sizes, columns)
 
-    def _mixed_columns(self, others: set[int], entries: Sequence[FrameEntry]) -> list[list[Any]]:
-        """The columns of frames that are not all plain. others: the ids of those that are not."""
+    def _mixed_columns(self, not_plain: set[int], entries: Sequence[FrameEntry]) -> list[list[Any]]:
+        """The columns of frames that are not all plain. not_plain: the ids of those that are not."""
         plain: list[FrameEntry] = []
         rows: list[Sequence[Any]] = []
         places: list[int] = []
         for entry in entries:
-            if id(entry) in others:
+            if id(entry) in not_plain:
                 rows.append(self._any_row(entry))
                 places.append(len(plain))
             else:
@@ -108,8 +108,8 @@ class FrameRows:
         hidden = NOTHING if self._show_secrets else withheld(entry)
         content = frame_content(entry, hidden, show_secrets=self._show_secrets)
         code = (None if hidden.body else error_code(entry)) or NO_CODE
-        shown = _Shown(content, None if hidden.client else entry.client_id, code)
-        return [get(entry, shown) for get in self._getters]
+        row = _Shown(content, None if hidden.client else entry.client_id, code)
+        return [get(entry, row) for get in self._getters]
 
     def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
         """The columns of frames that need no form."""
@@ -190,7 +190,7 @@ def _json(value: Any) -> str | None:
 
 
 def _error(name: str) -> Getter:
-    return lambda entry, shown: (shown.content.error or {}).get(name)
+    return lambda entry, row: (row.content.error or {}).get(name)
 
 
 def throttle_time(body: Any) -> int | None:
@@ -199,52 +199,52 @@ def throttle_time(body: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _latency(entry: FrameEntry, shown: _Shown) -> float | None:
+def _latency(entry: FrameEntry, row: _Shown) -> float | None:
     latency = entry.latency_ns
     return None if latency is None else round(latency / 1e6, 6)
 
 
 def _host(side: str) -> Getter:
-    def get(entry: FrameEntry, shown: _Shown) -> str | None:
+    def get(entry: FrameEntry, row: _Shown) -> str | None:
         return None if entry.connection is None else str(getattr(entry.connection, side))
 
     return get
 
 
 _FORMED: dict[str, Getter] = {
-    "client_id": lambda entry, shown: shown.client,
-    "error_code": lambda entry, shown: shown.code[0],
-    "error_name": lambda entry, shown: shown.code[1],
+    "client_id": lambda entry, row: row.client,
+    "error_code": lambda entry, row: row.code[0],
+    "error_name": lambda entry, row: row.code[1],
     "error_reason": _error("reason"),
     "error_position": _error("position"),
     "error_path": _error("path"),
-    "throttle_time_ms": lambda entry, shown: throttle_time(shown.content.body),
-    "body": lambda entry, shown: _json(shown.content.body),
-    "header_tags": lambda entry, shown: _json(shown.content.header_tags),
-    "raw": lambda entry, shown: entry.body if shown.content.raw == "shown" else None,
-    "redacted": lambda entry, shown: shown.content.redacted or None,
-    "deviations": lambda entry, shown: _json(shown.content.deviations),
+    "throttle_time_ms": lambda entry, row: throttle_time(row.content.body),
+    "body": lambda entry, row: _json(row.content.body),
+    "header_tags": lambda entry, row: _json(row.content.header_tags),
+    "raw": lambda entry, row: entry.body if row.content.raw == "shown" else None,
+    "redacted": lambda entry, row: row.content.redacted or None,
+    "deviations": lambda entry, row: _json(row.content.deviations),
 }
 """What only the content says."""
 
 _COLUMNS: dict[str, Getter] = {
-    "input_file": lambda entry, shown: text(entry.capture),
-    "frame": lambda entry, shown: entry.number,
-    "flow": lambda entry, shown: entry.flow,
+    "input_file": lambda entry, row: text(entry.capture),
+    "frame": lambda entry, row: entry.number,
+    "flow": lambda entry, row: entry.flow,
     "client_address": _host("client"),
     "broker_address": _host("broker"),
-    "time": lambda entry, shown: microseconds(entry.time_ns),
-    "time_ns": lambda entry, shown: entry.time_ns,
-    "direction": lambda entry, shown: entry.direction,
-    "api_key": lambda entry, shown: entry.api_key,
-    "api": lambda entry, shown: entry.api_name,
-    "api_version": lambda entry, shown: entry.api_version,
-    "body_version": lambda entry, shown: entry.body_version,
-    "correlation_id": lambda entry, shown: entry.correlation_id,
-    "size": lambda entry, shown: entry.size,
+    "time": lambda entry, row: microseconds(entry.time_ns),
+    "time_ns": lambda entry, row: entry.time_ns,
+    "direction": lambda entry, row: entry.direction,
+    "api_key": lambda entry, row: entry.api_key,
+    "api": lambda entry, row: entry.api_name,
+    "api_version": lambda entry, row: entry.api_version,
+    "body_version": lambda entry, row: entry.body_version,
+    "correlation_id": lambda entry, row: entry.correlation_id,
+    "size": lambda entry, row: entry.size,
     "latency_ms": _latency,
-    "dialect": lambda entry, shown: str(entry.dialect),
-    "token": lambda entry, shown: entry.token,
+    "dialect": lambda entry, row: str(entry.dialect),
+    "token": lambda entry, row: entry.token,
     **_FORMED,
 }
 _OF_FRAME = ("input_file", "frame", "time", "api", "api_version", "client_address", "broker_address")

@@ -211,8 +211,9 @@ class TrafficRows:
             counts.latencies.append((time_ns - request.time_ns) / 1e6)
             self._latencies += 1
 
-    def _count_partitions(self, whole: _Counts, entry: FrameEntry) -> None:
-        """Count the parts of the partitions that a frame has records of, or answers. whole: its row."""
+    def _count_partitions(self, frame_counts: _Counts, entry: FrameEntry) -> None:
+        """Count the parts of the partitions that a frame has records of, or answers. frame_counts: of the
+        frame's row."""
         is_request = entry.direction == "request"
         produces = entry.api_key == ApiKey.PRODUCE
         if is_request and not produces:
@@ -222,10 +223,10 @@ class TrafficRows:
             if not produces and not data and not code:
                 continue  # a Fetch that waited in vain
             name = topic if isinstance(topic, str) else self._topics.get(topic) or id_text(topic)
-            counts = whole.parts.get((name, partition))
+            counts = frame_counts.parts.get((name, partition))
             if counts is None:
-                counts = _Counts(whole.key, name, partition)
-                whole.parts[name, partition] = self._add(minute, counts)
+                counts = _Counts(frame_counts.key, name, partition)
+                frame_counts.parts[name, partition] = self._add(minute, counts)
             counts.records += record_count(data)
             self._count(counts, entry, code, len(data or b""))
             if not produces:  # which partitions a session's requests are about is not in each

@@ -124,8 +124,8 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any], *, more_fil
     times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
     times += [row.time / MICROSECONDS for row in lag]
     first, last = min(times), max(times)
-    more = counted(more_files, "more file")
-    shared = f"; {more} with a group of this name: not to be added up" if more_files else ""
+    further = counted(more_files, "more file")
+    shared = f"; {further} with a group of this name: not to be added up" if more_files else ""
     parts = [
         f"<h3>{escaped(group) or '(no group)'}</h3>",
         f'<p class="note">{escaped(_summed_up(rows))} · {day(first)}, {clock(first)} · '
