@@ -72,7 +72,7 @@ class Lag:
         if groups is None:
             return ()
         every = []
-        for group in list(islice(groups, MOST_AT_ONCE)):
+        for group in list(islice(iter(groups), MOST_AT_ONCE)):
             groups.move_to_end(group)
             measured = self._measure(group, partition, place, at_once=False)
             if measured is not None:
