@@ -21,6 +21,7 @@ from coordwire.tables.readers.files import find_files, open_stream
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from coordwire.tables.readers.splits import Part
 from tests.capture.build import pcap
+from tests.growth import assert_linear
 from tests.tables.in_process import InProcess
 from tests.tables.pipeline_steps import leftovers, run, run_unit, table_rows
 from tests.tables.test_captures import CAPTURES, frames, rotated
@@ -147,6 +148,19 @@ def test_the_shares_of_a_capture_have_a_task_unless_a_worker_is_idle() -> None:
     assert tasks(3, 4) == [1] * 6
     assert tasks(2, 1, first=1) == [1, 2]
     assert tasks(1, 1, "segment") == [1, 1]
+
+
+@pytest.mark.growth
+def test_units_become_tasks_in_linear_time() -> None:
+    def units(n: int) -> list[Unit]:
+        ends = [(0, 50, 0), (50, 100, 1)]
+        return [
+            Unit("", Part("capture", f"{number}.pcap", 100, start, end, share=share, shares=2))
+            for number in range(n)
+            for start, end, share in ends
+        ]
+
+    assert_linear(units, lambda made_units: as_tasks(made_units, 4, 128 << 20), 300)
 
 
 def test_a_rotated_capture_with_a_damaged_middle(tmp_path: Path, shares: list[int]) -> None:

@@ -39,7 +39,9 @@ from coordwire.versions import API_VERSIONS
 
 _METADATA_NAME = secret_fields.METADATA_TOPIC.encode()
 _METADATA_ID = secret_fields.METADATA_TOPIC_ID.bytes
-_PART, _ANOTHER, _THIRD = (_METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6))
+_FIRST_PART, _SECOND_PART, _LAST_PART = (
+    _METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6)
+)
 _HEAD = 128
 """Bytes of a Fetch in which its first topic is named."""
 
@@ -169,7 +171,7 @@ def _names_metadata(body: bytes) -> bool:
     if _METADATA_NAME in body or _METADATA_ID in body or secret_fields.is_metadata_id(body[_ID]):
         return True
     head = body[:_HEAD]
-    return _PART in head or _ANOTHER in head or _THIRD in head
+    return _FIRST_PART in head or _SECOND_PART in head or _LAST_PART in head
 
 
 def is_accounted_for(entry: FrameEntry) -> bool:

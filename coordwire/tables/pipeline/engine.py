@@ -59,17 +59,16 @@ def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[
 
     The two units of a capture share a task, which reads it once, unless a worker would have nothing to do."""
     cost = [unit.part.end - unit.part.start + OPENING for unit in units]
+    total = sum(cost)
     most = (
-        max(TASK, sum(cost) // (1000 * workers))
-        if sum(cost) > 4 * workers * TASK
-        else (sum(cost) // (4 * workers) + 1)
+        max(TASK, total // (1000 * workers)) if total > 4 * workers * TASK else (total // (4 * workers) + 1)
     )
     tasks: list[list[Unit]] = []
     used, before = most, None
     for unit, size in zip(units, cost, strict=True):
         count = len(tasks[-1]) if tasks else MOST_UNITS
         is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
-        is_read_already = unit.part.size * workers <= sum(cost) and is_rest(before, unit)
+        is_read_already = unit.part.size * workers <= total and is_rest(before, unit)
         if not is_read_already and (count >= MOST_UNITS or (used + size > most and not is_small)):
             tasks.append([])
             used = 0
