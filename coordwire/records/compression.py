@@ -31,7 +31,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -55,8 +55,9 @@ def _rotate(value: int, bits: int) -> int:
     return (value << bits | value >> (32 - bits)) & _MASK
 
 
+@lru_cache(maxsize=64)
 def xxh32(data: bytes) -> int:
-    """XXH32 with seed 0 of fewer than 16 bytes."""
+    """XXH32 with seed 0 of fewer than 16 bytes. Headers of frames are mostly the same."""
     value = _PRIME5 + len(data)
     aligned_size = len(data) & ~3
     for pos in range(0, aligned_size, 4):
@@ -83,7 +84,8 @@ def mend_lz4_checksum(data: bytes) -> bytes:
     end = _lz4_header_end(data)
     if end is None:
         return data
-    return data[:end] + bytes([xxh32(data[4:end]) >> 8 & 255]) + data[end + 1 :]
+    checksum = xxh32(data[4:end]) >> 8 & 255
+    return data if data[end] == checksum else data[:end] + bytes([checksum]) + data[end + 1 :]
 
 
 def break_lz4_checksum(data: bytes) -> bytes:

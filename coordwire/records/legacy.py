@@ -32,7 +32,7 @@ from coordwire.records.batch import (
 )
 from coordwire.records.batch_writer import exact
 from coordwire.records.body_writer import INT32, INT64
-from coordwire.records.compression import Codec, compress, decompress
+from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.strict import Origin, wrap64
 
@@ -46,6 +46,9 @@ MESSAGE = Struct(">qiIbB")
 
 OVERHEAD = (26, 34)
 """Bytes of the smallest message by magic, both lengths included."""
+
+_SMALLEST = (Struct(">qi4xbBii"), Struct(">qi4xbB8xii"))
+"""The smallest messages of each magic without checksum and timestamp. A key moves the last length."""
 
 _INT64 = Struct(">q").unpack_from
 _INT32 = Struct(">i").unpack_from
@@ -165,32 +168,46 @@ class LegacyBatch(RecordBatch):
 def message_count(view: memoryview) -> int | None:
     """How many records a `LegacyBatch` of these bytes has, without making them; None where iterating it is
     refused, or needs a codec's library that is not installed."""
+    if len(view) < OVERHEAD[0]:
+        return None
+    outer, _, checksum, magic, attributes = MESSAGE.unpack_from(view)
+    codec = attributes & CODEC_BITS
+    if not 0 <= magic <= 1 or codec >= _ZSTD or crc32(view[_CRC_FROM:]) != checksum:
+        return None
+    if not codec:
+        return _inner_count(view, magic, 0)
+    place, start = Origin(0, False), OVERHEAD[magic] - 8
     try:
-        batch = LegacyBatch(view)
-        if not batch.attributes & CODEC_BITS:
-            batch.verify()
-            return 1
-        data = batch.payload()
+        _, pos = _field(view, start, len(view), place, "")
+        value, end = _field(view, pos, len(view), place, "")
+        if value is None or end != len(view):
+            return None
+        return _inner_count(decompress(CODECS[codec], value, magic=magic), magic, magic and outer)
     except CoordwireError:
         return None
-    magic, size, pos, number, offset = batch.magic, len(data), 0, 0, 0
-    while pos < size:
-        if size - pos < OVERHEAD[magic]:
+
+
+def _inner_count(data: bytes | memoryview, magic: int, outer: int) -> int | None:
+    """How many messages, all of this magic and none compressed, are in `data` from end to end. outer: the
+    offset that the last one's isn't beyond; 0 for any."""
+    unpack, smallest, size = _SMALLEST[magic].unpack_from, OVERHEAD[magic], len(data)
+    pos = number = offset = 0
+    while size - pos >= smallest:
+        offset, length, inner, attributes, key, value = unpack(data, pos)
+        start = pos + smallest
+        if key > 0:
+            start += key
+            if start > size:
+                return None
+            value = _INT32(data, start - 4)[0]
+        if inner != magic or attributes & CODEC_BITS or key < -1 or value < -1:
             return None
-        offset, length, _, inner, attributes = MESSAGE.unpack_from(data, pos)
-        end = pos + ENTRY.size + length
-        key_at = pos + OVERHEAD[magic] - 8
-        key = _INT32(data, key_at)[0]
-        value_at = key_at + 4 + max(key, 0)
-        if inner != magic or attributes & CODEC_BITS or key < -1 or not value_at + 4 <= end <= size:
-            return None
-        value = _INT32(data, value_at)[0]
-        if value < -1 or value_at + 4 + max(value, 0) != end:
+        end = start + value if value > 0 else start
+        if end != pos + ENTRY.size + length or end > size:
             return None
         pos = end
         number += 1
-    is_below = magic and 0 != batch.last_offset < offset
-    return None if is_below or not number else number
+    return None if pos < size or not number or 0 != outer < offset else number
 
 
 def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tuple[int, int, int]]:

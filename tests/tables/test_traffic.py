@@ -16,16 +16,18 @@ from uuid import UUID
 from zlib import crc32
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordwire import to_json
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
 from coordwire.capture.reader import Capture
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CoordwireError
 from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponse, MetadataResponseTopic
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression import compress
+from coordwire.records.compression import CODECS, Codec, compress
 from coordwire.records.legacy import LegacyBatch, message_count
 from coordwire.tables.columns import TRAFFIC
 from coordwire.tables.readers import traffic_rows
@@ -243,8 +245,9 @@ def test_records_are_counted_by_headers() -> None:
     assert record_count(None) == record_count(b"") == 0
 
 
-def message(magic: int, codec: int, value: bytes, offset: int) -> bytes:
-    body = bytes([magic, codec]) + bytes(8 * magic) + b"\xff" * 4 + len(value).to_bytes(4) + value
+def message(magic: int, codec: int, value: bytes, offset: int, key: bytes | None = None) -> bytes:
+    key_field = b"\xff" * 4 if key is None else len(key).to_bytes(4) + key
+    body = bytes([magic, codec]) + bytes(8 * magic) + key_field + len(value).to_bytes(4) + value
     return offset.to_bytes(8) + (4 + len(body)).to_bytes(4) + crc32(body).to_bytes(4) + body
 
 
@@ -276,10 +279,35 @@ def test_messages_are_counted_as_they_are_read(magic: int) -> None:
     assert {None, 1, 2} == set(counts)
 
 
+INNER = st.lists(
+    st.builds(
+        message, st.sampled_from((0, 0, 0, 1)), st.sampled_from((0, 0, 0, 0, 1)), st.binary(max_size=9),
+        st.integers(0, 5), st.none() | st.binary(max_size=5),
+    ),
+    max_size=4,
+)  # fmt: skip
+
+
+@given(inner=INNER, magic=st.sampled_from((0, 1)), codec=st.sampled_from(CODECS), data=st.data())
+def test_any_messages_are_counted_as_they_are_read(
+    inner: list[bytes], magic: int, codec: Codec, data: st.DataObject
+) -> None:
+    """Nested ones, with bytes changed before and after compression, and cut short."""
+
+    def damaged(sound: bytes) -> bytes:
+        at = data.draw(st.integers(0, 2 * len(sound)))
+        return sound[:at] + data.draw(st.binary(max_size=2)) + sound[at + data.draw(st.integers(0, 2)) :]
+
+    content = damaged(b"".join(one[:16] + bytes([magic ^ one[16]]) + one[17:] for one in inner))
+    packed = damaged(compress(codec, content, magic=magic)) if content else b""
+    wrapper = message(magic, CODECS.index(codec), packed, data.draw(st.integers(0, 5)))
+    assert message_count(memoryview(wrapper)) == read_count(wrapper)
+
+
 def read_count(data: bytes) -> int | None:
     try:
         return sum(1 for _ in LegacyBatch(memoryview(data)))
-    except CorruptBatch:
+    except CoordwireError:
         return None
 
 
