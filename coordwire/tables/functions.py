@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from coordwire.capture.jsonlines import encode
+from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
@@ -74,16 +74,38 @@ class ColumnFunction:
     make_rows: Callable[..., Iterator[ColumnValues]]
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, *columns: Any) -> pyarrow.StructArray:
-        """A struct for each row. columns: arrays, or a value for all rows, in the arguments' order."""
-        import pyarrow as pa
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """DuckDB counts the arguments there."""
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.arguments])
 
+    def __call__(self, *columns: Any) -> pyarrow.StructArray:
+        """A struct for each row. columns: arrays, or a value for all rows (an array of one too), in the
+        arguments' order. Raises `TypeError` for values of another type."""
         missing = list(self.arguments)[len(columns) :]
         values = [*columns, *(self.defaults[name] for name in missing)]
-        arrays = pa.Array, pa.ChunkedArray
-        length = max((len(value) for value in values if isinstance(value, arrays)), default=1)
-        lists = [value.to_pylist() if isinstance(value, arrays) else [value] * length for value in values]
-        return _structs(self.make_rows(*lists), self.result)
+        lists = [_values(*pair) for pair in zip(values, self.arguments.items(), strict=True)]
+        length = next((len(values) for values in lists if len(values) != 1), 1)
+        all_rows = (values * length if len(values) == 1 else values for values in lists)
+        return _structs(self.make_rows(*all_rows), self.result)
+
+
+_PYTHON_TYPES = {"binary": bytes, "string": str, "int": int}
+
+
+def _values(column: Any, argument: tuple[str, str]) -> list[Any]:
+    """An argument's values, of one type; one if it is for all rows."""
+    import pyarrow as pa
+
+    name, kind = argument
+    if isinstance(column, pa.Scalar):
+        column = column.as_py()
+    values = column.to_pylist() if isinstance(column, pa.Array | pa.ChunkedArray) else [column]
+    first = next((value for value in values if value is not None), None)
+    if first is not None and not isinstance(first, _PYTHON_TYPES[kind]):
+        raise TypeError(f"{name}: expected {kind}, got {type(first).__name__}")
+    return values
 
 
 def _structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow.StructArray:
@@ -192,7 +214,7 @@ def _log_rows(
         if topic in readers:
             yield None if key is None and value is None else readers[topic].row(key, value)
         else:
-            yield None if topic is None else [*(None,) * reasons, f"{topic} is not a coordinator's log"]
+            yield None if topic is None else [*(None,) * reasons, text(f"{topic} is not a coordinator's log")]
 
 
 _OF_THE_PLACE = frozenset(
@@ -224,7 +246,9 @@ def _record_rows(sets: Sequence[bytes | None]) -> Iterator[ColumnValues]:
         reason = None
         try:
             for table in iter_batches(data, columns=_ARROW_COLUMNS, on_error="skip", skipped=skipped):
-                records += table.rename_columns(list(_RECORD)).to_pylist()
+                times = table["timestamp"].cast("int64")  # Python's end with the year 9999
+                named = table.set_column(_ARROW_COLUMNS.index("timestamp"), "time", times)
+                records += named.rename_columns(list(_RECORD)).to_pylist()
         except CoordwireError as error:  # a codec's library is missing, a limit
             reason = str(error)
         if skipped:
@@ -274,7 +298,7 @@ def _message_rows(
             cls = find_message(f"{api}{direction.capitalize()}")
             message = cls.decode(body, version=version)
         except KeyError:
-            yield None, None, f"there is no {direction} of an API {api}", None, None
+            yield None, None, text(f"there is no {direction} of an API {api}"), None, None
         except DecodeError as error:
             yield None, None, error.reason, error.position, error.path
         except CoordwireError as error:
@@ -380,21 +404,10 @@ def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
     create: Any = connection.create_function
     for function in FUNCTIONS.values():
         create(
-            function.name, _plain(function), types(function.arguments.values()),
+            function.name, function, types(function.arguments.values()),
             *types([struct_type(function.result)]), type="arrow", null_handling="special",
         )  # fmt: skip
     return list(FUNCTIONS)
-
-
-def _plain(function: ColumnFunction) -> Callable[..., Any]:
-    """As a plain function, whose signature has the arguments: DuckDB counts them there."""
-
-    def apply(*columns: Any) -> Any:
-        return function(*columns)
-
-    names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in function.arguments]
-    vars(apply)["__signature__"] = inspect.Signature(names)
-    return apply
 
 
 def polars(name: str, *columns: Any) -> pl.Expr:

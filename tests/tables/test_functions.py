@@ -5,6 +5,7 @@ DuckDB and Polars give the same."""
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ import pyarrow as pa
 from coordwire.cli.__main__ import main
 from coordwire.logs import TOPICS
 from coordwire.messages.record_types import RECORD_TYPES
-from coordwire.records import Record, batches
+from coordwire.records import Record, batches, encode_batch
 from coordwire.tables import functions
 from coordwire.tables.columns import OFFSETS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values
@@ -167,6 +168,33 @@ def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None
         assert decoded.type == arrow_type(functions.struct_type(function.result))
 
 
+def test_records_of_any_time() -> None:
+    """Also of one that Python has no date for."""
+    times = [5, -1, -5, 253_402_300_800_000, -(1 << 50), (1 << 63) // 1000 + 1, 1 << 62]
+    data = encode_batch([Record(timestamp=time, value=b"v") for time in times])
+    (record_lists,) = functions.decode_records(data).field("records")
+    actual = record_lists.values.field("time").cast("int64").to_pylist()
+    assert actual == [5000, None, -5000, 253_402_300_800_000_000, -(1 << 50) * 1000, None, None]
+
+
+def test_a_value_for_all_rows_in_any_form() -> None:
+    bodies, *_ = samples("decode_message")
+    apis, versions, directions = ["Metadata"] * 6, [9] * 6, ["request"] * 6
+    expected = functions.decode_message(bodies, pa.array(apis), pa.array(versions), pa.array(directions))
+    for form in (lambda value: value, pa.scalar, lambda value: pa.array([value])):
+        constants = [form(value) for value in ("Metadata", 9, "request")]
+        assert functions.decode_message(bodies, *constants) == expected
+        assert len(functions.decode_message(bodies[:0], *constants)) == 0
+
+
+@pytest.mark.parametrize("columns", [
+    (pa.array(["text"]), b"v"), (pa.array([7]), None), (b"k", b"v", pa.array([b"__consumer_offsets"])),
+])  # fmt: skip
+def test_columns_of_another_type(columns: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match="expected"):
+        functions.decode_log_record(*columns)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_in_duckdb(name: str) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb isn't installed")
@@ -191,3 +219,16 @@ def test_the_same_in_polars(name: str) -> None:
     expected = polars.Series(function(*columns))
     assert decoded["decoded"].dtype == expected.dtype
     assert decoded["decoded"].to_list() == expected.to_list()
+
+
+def test_literals_in_polars() -> None:
+    polars = pytest.importorskip("polars", reason="polars isn't installed")
+    bodies, *_ = samples("decode_message")
+    frame = polars.DataFrame({"body": bodies.to_pylist(), "half": [0, 0, 0, 1, 1, 1]})
+    constants = [polars.lit(value) for value in ("Metadata", 9, "request")]
+    expression = functions.polars("decode_message", "body", *constants)
+    expected = polars.Series(functions.decode_message(bodies, "Metadata", 9, "request")).to_list()
+    assert frame.select(expression.alias("decoded"))["decoded"].to_list() == expected
+    halves = frame.lazy().group_by("half", maintain_order=True).agg(expression.alias("decoded")).collect()
+    assert [row for half in halves["decoded"].to_list() for row in half] == expected
+    assert frame.head(0).select(expression).height == 0
