@@ -4,9 +4,10 @@
         spark.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {query()}")
 
 Strategy: plain SQL, the same for Spark and DuckDB. Rules: a capture's row wins, as it has the cause and the
-member; a log's row counts where no capture has one of the same key within an hour. A group reaches a
-generation again only after it was deleted. Captures don't say of which cluster they are: tables of several
-clusters are to be separated by `input_file` first.
+member; a log's row counts where no capture has one of the same key within an hour, and of the copies that
+replicas have of one record, the first file's counts. A group reaches a generation again only after it was
+deleted. Captures don't say of which cluster they are: tables of several clusters are to be separated by
+`input_file` first.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ REBALANCE_KEY = "group_id generation"
 
 def _once(table: str, condition: str, key: str, prefix: str = "") -> str:
     """The query of a table's rows that this is true of, each once. prefix: before the table's name."""
-    equal_keys = " AND ".join(f"captured.{name} = seen.{name}" for name in key.split())
+    equal_keys = " AND ".join(f"other.{name} = seen.{name}" for name in key.split())
     return (
         f"SELECT * FROM {prefix}{table} AS seen WHERE {condition} AND (seen_in = 'capture' OR NOT EXISTS ("
-        f"SELECT 1 FROM {prefix}{table} AS captured WHERE {condition} AND captured.seen_in = 'capture' "
-        f"AND {equal_keys} "
-        "AND captured.time BETWEEN seen.time - INTERVAL 1 HOUR AND seen.time + INTERVAL 1 HOUR))"
+        f"SELECT 1 FROM {prefix}{table} AS other WHERE {condition} AND {equal_keys} AND ("
+        "(other.seen_in = 'capture' "
+        "AND other.time BETWEEN seen.time - INTERVAL 1 HOUR AND seen.time + INTERVAL 1 HOUR) "
+        "OR (other.seen_in = 'log' AND other.log_offset = seen.log_offset AND other.time = seen.time "
+        "AND other.input_file < seen.input_file))))"
     )
 
 
@@ -49,13 +52,20 @@ def once(rows: Iterable[Any], key: str = REBALANCE_KEY) -> list[Any]:
     """The same of rows in memory, all of which the condition is true of; times are microseconds."""
     rows, names = list(rows), key.split()
     times: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for row in rows:
-        values = tuple(getattr(row, name) for name in names)
-        if row.seen_in == "capture" and row.time is not None and None not in values:
+    files: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    keys = [tuple(getattr(row, name) for name in names) for row in rows]
+    for row, values in zip(rows, keys, strict=True):
+        if row.seen_in != "capture":
+            files[*values, row.log_offset, row.time].append(row.input_file)
+        elif row.time is not None:
             times[values].append(row.time)
 
-    def is_captured(row: Any) -> bool:
-        captured = times.get(tuple(getattr(row, name) for name in names), ())
-        return row.time is not None and any(abs(time - row.time) <= HOUR for time in captured)
+    def is_first(row: Any, values: tuple[Any, ...]) -> bool:
+        copies = files[*values, row.log_offset, row.time]
+        captured = times.get(values, ())
+        return row.input_file == min(copies) and not any(abs(time - row.time) <= HOUR for time in captured)
 
-    return [row for row in rows if row.seen_in == "capture" or not is_captured(row)]
+    return [
+        row for row, values in zip(rows, keys, strict=True)
+        if row.seen_in == "capture" or row.time is None or None in values or is_first(row, values)
+    ]  # fmt: skip

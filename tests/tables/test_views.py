@@ -22,7 +22,7 @@ START = datetime(2026, 11, 26, 12, tzinfo=UTC)
 def rebalance(seen_in: str, generation: int | None, minutes: float, **values: Any) -> dict[str, Any]:
     time = START + timedelta(minutes=minutes)
     names = {"event": "rebalanceEnded", "group_id": "payments", "seen_in": seen_in, "generation": generation}
-    return names | {"time": time, "input_file": f"a.{seen_in}"} | values
+    return names | {"time": time, "input_file": f"a.{seen_in}", "log_offset": None} | values
 
 
 def commit(seen_in: str, offset: int, minutes: float, **values: Any) -> dict[str, Any]:
@@ -67,12 +67,32 @@ def test_a_commit_in_a_capture_and_in_a_log() -> None:
     ]  # fmt: skip
 
 
+def test_replicas_of_a_log() -> None:
+    """One record of several brokers' copies; a log that has another cluster's generation is none."""
+    brokers = [{"input_file": f"/{name}/0.log"} for name in ("two", "one", "three")]
+    rows = [
+        *(rebalance("log", 1, 0, log_offset=7) | broker for broker in brokers),
+        *(rebalance("log", 2, 10, log_offset=9) | broker for broker in brokers[:2]),
+        rebalance("capture", 2, 10), rebalance("log", 1, 1, log_offset=7, input_file="/other/0.log"),
+    ]  # fmt: skip
+    counted = [("log", 1, 0), ("log", 1, 1), ("capture", 2, 10)]
+    assert rows_of("rebalances_once", "groups", rows) == counted
+    attributes = [SimpleNamespace(**row | {"time": round(row["time"].timestamp() * 1e6)}) for row in rows]
+    (first, *_) = once(attributes)
+    assert first.input_file == "/one/0.log"
+    commits = [commit("log", 5, 1, log_offset=3) | broker for broker in brokers]
+    twice = [commit("log", 5, 2, log_offset=4, input_file="/one/0.log")] * 2  # one transaction's
+    assert rows_of("offset_commits_once", "offset_commits", commits + twice) == [
+        ("log", 5, 1), ("log", 5, 2), ("log", 5, 2),
+    ]  # fmt: skip
+
+
 def test_rows_in_memory_are_counted_as_the_view_does() -> None:
     rng = random.Random(9)
     for _ in range(20):
         rows = [
             rebalance(rng.choice(("log", "capture")), rng.choice((1, 2, None)), rng.choice((0, 59, 61, 200)),
-                      group_id=rng.choice("ab"))
+                      group_id=rng.choice("ab"), log_offset=rng.choice((1, 2)), input_file=rng.choice("cde"))
             for _ in range(rng.randrange(1, 14))
         ]  # fmt: skip
         attributes = [SimpleNamespace(**row | {"time": round(row["time"].timestamp() * 1e6)}) for row in rows]
