@@ -27,6 +27,7 @@ from coordwire.cli.timeline.wording import CAUSES
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.tables.options import Options
+from coordwire.tables.readers.sources import SOURCES
 from coordwire.timeline.from_wire import group_table
 from coordwire.timeline.members import MOST_MEMBERS
 
@@ -277,6 +278,16 @@ def test_the_site_has_every_public_constant() -> None:
     assert result == {"TOPICS": "The topic that holds each log.", "Log": ""}
     shown = {name: shown for name, shown, _ in names["_values"]("coordwire.designs.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_schemas_name_columns_of_their_source(page: Path) -> None:
+    """In examples that need more than a test has: files of a store, a cluster."""
+    schemas = re.findall(r'format\("(kafka-[\w-]+)"\)\s*\.schema\(([^)]*)\)', page.read_text())
+    for source, schema in schemas:
+        named = re.findall(r"([a-z_]+) [a-z]", schema)
+        assert named
+        assert set(named) <= {column.name for column in SOURCES[source].columns}
 
 
 def test_the_page_of_columns_has_every_option() -> None:
