@@ -9,6 +9,7 @@ import json
 import random
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from coordwire.errors import CoordwireError
+from coordwire.records import Record, encode_batch
 from coordwire.tables import columns, pipeline
 from coordwire.tables.formats import Conflict, check_format, open_table, table_commits
 from coordwire.tables.pipeline import job
@@ -123,6 +125,19 @@ def test_the_same_rows_as_in_parquet(logs: Path, tmp_path: Path, table_format: s
     assert run(logs, out, table_format, None, CAPTURE).frames == 230
     assert_equal(out, plain, table_format)
     assert {commits(out, name, table_format) for name in columns.TABLES} == {1}
+
+
+def test_times_that_no_calendar_has(tmp_path: Path, table_format: str) -> None:
+    """They have no bounds; every row is there."""
+    times = [5, -1, 253_402_300_800_000, -62_135_596_800_001, 1 << 50]
+    for number, time in enumerate(times):
+        data = encode_batch([Record(timestamp=time, value=b"v"), Record(timestamp=7, value=b"w")])
+        partition(tmp_path / "logs", "orders", number, data)
+    run(tmp_path / "logs", tmp_path / "out", table_format)
+    actual = log_of(tmp_path / "out", "records", table_format)
+    counts = Counter(time * 1000 for time in (*times, *[7] * len(times)) if time != -1)
+    assert Counter(actual["time"].cast("int64").drop_null().to_pylist()) == counts
+    assert actual.num_rows == 2 * len(times)
 
 
 def test_a_rerun_adds_only_what_is_new(logs: Path, tmp_path: Path, table_format: str) -> None:

@@ -224,8 +224,11 @@ def delta_statistics(metadata: FileMetaData) -> str:
         statistics = [chunk.statistics for chunk in chunks]
         counts[name] = sum(part.null_count for part in statistics)
         bounded = [part for part in statistics if part.has_min_max]
-        low = min((part.min for part in bounded), default=None)
-        high = max((part.max for part in bounded), default=None)
+        try:
+            low = min((part.min for part in bounded), default=None)
+            high = max((part.max for part in bounded), default=None)
+        except OverflowError:
+            continue
         if (limits := _as_json(low, high)) is not None:
             least[name], most[name] = limits
     return json.dumps(

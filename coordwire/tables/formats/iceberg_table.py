@@ -19,6 +19,7 @@ __all__ = ["IcebergTableFiles", "PathCatalog"]
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,8 @@ from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import (
+    MetricModeTypes,
+    MetricsMode,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
@@ -337,7 +340,12 @@ class IcebergTableFiles:
         plan = compute_statistics_plan(schema, metadata.properties)
         columns = parquet_path_to_id_mapping(schema)
         for name, footer in footers(self._output, sorted(adds)):
-            statistics = data_file_statistics_from_parquet_metadata(footer, plan, columns)
+            try:
+                statistics = data_file_statistics_from_parquet_metadata(footer, plan, columns)
+            except OverflowError:  # times that no calendar has: no bounds
+                counts = MetricsMode(MetricModeTypes.COUNTS)
+                counted = {number: replace(collector, mode=counts) for number, collector in plan.items()}
+                statistics = data_file_statistics_from_parquet_metadata(footer, counted, columns)
             yield DataFile.from_args(
                 content=DataFileContent.DATA,
                 file_path=self._catalog.files.location(name),
