@@ -151,12 +151,12 @@ class Group:
         renews: whether it is one that a member's session begins again with, where only heartbeats do that
         (KIP-848).
         """
-        member = self.members.get(member_id)
+        member, time_ns = self.members.get(member_id), place.time_ns
         if member is None:
-            asked_ns = max(self._asked_ns.get(member_id, 0), place.time_ns or 0)
+            asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
-        elif place.time_ns is not None and (renews or member.classic):
-            time_ns, asked_ns = place.time_ns, member.asked_ns
+        elif time_ns is not None and (renews or member.classic):
+            asked_ns = member.asked_ns
             if time_ns > asked_ns:
                 if time_ns - asked_ns > SILENCE_NS:
                     member.silence = asked_ns, time_ns

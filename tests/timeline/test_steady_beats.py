@@ -27,7 +27,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire import steady_beats
+from coordwire.timeline.from_wire import repeated_answers, steady_beats
 from coordwire.timeline.from_wire import timeline as wire_timeline
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
 from tests.bench import group_traffic
@@ -53,6 +53,7 @@ def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]
     """Each frame read, and nothing known by its bytes."""
     with monkeypatch.context() as patch:
         patch.setattr(steady_beats, "LONGEST", -1)
+        patch.setattr(repeated_answers, "LONGEST", -1)
         patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
         return list(timeline(Capture(io.BytesIO(data), "x").entries_and_ends(), ends=True))
 

@@ -111,13 +111,17 @@ class ClassicState(Group):
         return self.clocks.available_ns >= self._since_ns and not self._is_late(place)
 
     def _renew(self, member: Member, place: Seen) -> None:
-        if self.clocks.silent_at(member, place.time_ns):
+        time_ns, seen_ns = place.time_ns, member.last_seen_ns
+        session_ns = (member.session_timeout_ms or 0) * MS
+        soon = time_ns is not None and seen_ns is not None and time_ns - seen_ns <= session_ns
+        if not soon and self.clocks.silent_at(member, time_ns):
             self.clocks.unavailable(place)  # else it would be out
-        member.last_seen_ns = place.time_ns
+        member.last_seen_ns = time_ns
         member.parked = False
         if self._silence.gone_by:
             self._silence.gone_by.pop(member.member_id, None)
-        self._sessions.watch(member)
+        if member.member_id not in self._sessions.watched:
+            self._sessions.watch(member)
 
     def _not_renewed(self, member_id: str, heard_ns: int | None) -> None:
         """A request in a steady group does not restart a session, which runs since then."""

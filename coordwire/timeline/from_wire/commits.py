@@ -17,6 +17,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 from coordwire.timeline.from_wire.rebalance_cost import Costs
+from coordwire.timeline.from_wire.repeated_answers import PartitionEnd
 from coordwire.timeline.lag import Lag
 from coordwire.timeline.sightings import Seen, remember
 
@@ -91,17 +92,23 @@ class Commits:
 
     # --- where partitions end ---
 
-    def ends(self, message: Any, place: Seen) -> list[GroupEvent]:
-        """Fetch, answered."""
-        events: list[GroupEvent] = []
-        ends, cost_ends = self.lag.ends, self.costs.ends
+    def ends_in(self, message: Any) -> list[PartitionEnd]:
+        """The ends of partitions in a Fetch's answer, those with an error apart."""
+        ends: list[PartitionEnd] = []
         for topic in message.responses:
             name = topic.topic or self._name_of(id_text(topic.topic_id))
             for part in topic.partitions:
                 if part.error_code == 0:
-                    topic_partition = _new(TopicPartition, (name, part.partition_index))
-                    events += ends(topic_partition, part.high_watermark, place)
-                    events += cost_ends(topic_partition)
+                    ends.append((_new(TopicPartition, (name, part.partition_index)), part.high_watermark))
+        return ends
+
+    def ends(self, ends: Iterable[PartitionEnd], place: Seen) -> list[GroupEvent]:
+        """Fetch, answered."""
+        events: list[GroupEvent] = []
+        see, see_cost = self.lag.ends, self.costs.ends
+        for partition, offset in ends:
+            events += see(partition, offset, place)
+            events += see_cost(partition)
         return events
 
     def offsets_listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:

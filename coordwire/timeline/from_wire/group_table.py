@@ -38,17 +38,21 @@ G = TypeVar("G", ClassicGroup, ConsumerGroup)
 
 
 class TopicsById:
-    """Topics by their ids and by their names, as far as something said both."""
+    """Topics by their ids and by their names, as far as something said both. changes: how many so far."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[str, str] = OrderedDict()
         self._ids: OrderedDict[str, str] = OrderedDict()
+        self.changes = 0
 
     def learn(self, message: Any) -> None:
         """Metadata, or CreateTopics, answered."""
         for topic in message.topics:
             if topic.name and topic.topic_id.int:
                 topic_id = id_text(topic.topic_id)
+                if self._names.get(topic_id) == topic.name and self._ids.get(topic.name) == topic_id:
+                    continue
+                self.changes += 1
                 remember(self._names, topic_id, topic.name, MOST_TOPICS)
                 remember(self._ids, topic.name, topic_id, MOST_TOPICS)
 

@@ -26,7 +26,7 @@ from coordwire.timeline.events import Kind
 from coordwire.timeline.evidence import Silence
 from coordwire.timeline.members import Member
 
-__all__ = ["INTERVALS_OF_A_SESSION", "KnownTimeouts", "SessionTimeout", "Sessions"]
+__all__ = ["INTERVALS_OF_A_SESSION", "MS", "KnownTimeouts", "SessionTimeout", "Sessions"]
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -55,7 +55,8 @@ _BROKER, _GROUP = 4, 32
 
 
 class Sessions:
-    """The members of a group by the ends of their sessions, the next first.
+    """The members of a group by the ends of their sessions, the next first. watched: whose are looked at;
+    heap: their keys at some time before.
 
     key: a member's; it never falls, so that a heap of old ones finds the least. Rules: a question costs what
     changed since the last one, and a logarithm each.
@@ -64,27 +65,31 @@ class Sessions:
     def __init__(self, members: dict[str, Member], key: Callable[[Member], int | None]) -> None:
         self._members = members
         self._key = key
-        self._heap: list[tuple[int, str]] = []
-        self._watched: set[str] = set()
+        self.heap: list[tuple[int, str]] = []
+        self.watched: set[str] = set()
 
     def watch(self, member: Member) -> None:
         """A member was seen."""
-        if member.member_id not in self._watched:
+        if member.member_id not in self.watched:
             key = self._key(member)
             if key is not None:
-                self._watched.add(member.member_id)
-                heappush(self._heap, (key, member.member_id))
+                self.watched.add(member.member_id)
+                heappush(self.heap, (key, member.member_id))
+
+    def may_begin_before(self, time_ns: int) -> bool:
+        """Whether the least key may be less than this; mostly it is known not to be."""
+        return bool(self.heap) and self.heap[0][0] < time_ns
 
     def first(self) -> Member | None:
         """The member whose session ends first."""
-        heap = self._heap
+        heap = self.heap
         while heap:
             known, name = heap[0]
             member = self._members.get(name)
             key = None if member is None or member.parked else self._key(member)
             if member is None or key is None:
                 heappop(heap)
-                self._watched.discard(name)
+                self.watched.discard(name)
             elif key > known:
                 heappop(heap)
                 heappush(heap, (key, name))
@@ -94,31 +99,14 @@ class Sessions:
 
 
 @dataclass(slots=True)
-class _Bounds:
-    """What was learned: the session timeout is longer than least_ns, and at most most_ns."""
-
-    least_ns: int = 0
-    most_ns: int | None = None
-
-    def survived(self, silence_ns: int) -> None:
-        self.least_ns = max(self.least_ns, silence_ns)
-        if self.most_ns is not None and self.most_ns <= self.least_ns:
-            self.most_ns = None  # what seemed to be a removal wasn't one
-
-    def ended(self, silence_ns: int) -> None:
-        if silence_ns > self.least_ns and (self.most_ns is None or silence_ns < self.most_ns):
-            self.most_ns = silence_ns
-
-
-@dataclass(slots=True)
 class KnownTimeouts:
     """The session timeouts that configurations state, of all groups in some captures."""
 
     _of_brokers: dict[str, int] = field(default_factory=dict)
     _of_groups: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    has_any: bool = False
-    """Whether any configuration was seen."""
+    changes: int = 0
+    """How many configurations were seen so far."""
 
     def configured(self, group: str, kind: Kind) -> int | None:
         """The timeout that the configuration says, in nanoseconds."""
@@ -150,7 +138,7 @@ class KnownTimeouts:
                 continue
             if len(value) > 10 or len(self._of_groups) >= MOST_CONFIGURED:
                 continue
-            self.has_any = True
+            self.changes += 1
             if resource_type == _GROUP:
                 self._of_groups[name, config.name] = int(value)
             elif resource_type == _BROKER and config.name.startswith("group."):
@@ -158,28 +146,29 @@ class KnownTimeouts:
 
 
 class SessionTimeout:
-    """The session timeout of one group, as far as it is known."""
+    """The session timeout of one group, as far as it is known. interval_ns: between heartbeats; survived_ns:
+    the longest silence after which a member was still in."""
 
     def __init__(self, group: str, kind: Kind, known: KnownTimeouts) -> None:
         self._group, self._kind, self._known = group, kind, known
-        self._bounds = _Bounds()
         self.interval_ns = DEFAULT_INTERVAL_NS
+        self.survived_ns = 0
+        self._ended_ns: int | None = None  # the shortest silence after which one was out
         self._refuted = 0
+        self._changes = 0
+        self._configured_ns: int | None = None
 
     def heartbeat_interval(self, ms: int) -> None:
         """What an answer asks for."""
         if ms > 0:
             self.interval_ns = ms * MS
 
-    @property
-    def survived_ns(self) -> int:
-        """The longest silence after which a member was still in."""
-        return self._bounds.least_ns
-
     def survived(self, silence: Silence) -> None:
         """A member was silent for so long and is still in."""
         if silence.of.group == self._group:
-            self._bounds.survived(silence.length_ns)
+            self.survived_ns = max(self.survived_ns, silence.length_ns)
+            if self._ended_ns is not None and self._ended_ns <= self.survived_ns:
+                self._ended_ns = None  # what seemed to be a removal wasn't one
 
     def refutes_absence(self, silence_ns: int) -> bool:
         """Whether a member that was silent for so long and is still in shows that the coordinator was away,
@@ -191,26 +180,31 @@ class SessionTimeout:
 
     def ended(self, silence: Silence) -> None:
         """A member was silent for so long, and something showed that it is out."""
-        if silence.of.group == self._group:
-            self._bounds.ended(silence.length_ns)
+        length_ns, ended_ns = silence.length_ns, self._ended_ns
+        if silence.of.group != self._group or length_ns <= self.survived_ns:
+            return
+        if ended_ns is None or length_ns < ended_ns:
+            self._ended_ns = length_ns
 
     @property
     def is_known(self) -> bool:
-        return self._bounds.most_ns is not None or self._configured is not None
+        return self._ended_ns is not None or self._configured is not None
 
     @property
     def _configured(self) -> int | None:
         known = self._known
-        return known.configured(self._group, self._kind) if known.has_any else None
+        if self._changes != known.changes:
+            self._changes, self._configured_ns = known.changes, known.configured(self._group, self._kind)
+        return self._configured_ns
 
     @property
     def _default_ns(self) -> int:
-        return max(INTERVALS_OF_A_SESSION * self.interval_ns, self._bounds.least_ns)
+        return max(INTERVALS_OF_A_SESSION * self.interval_ns, self.survived_ns)
 
     @property
     def most_ns(self) -> int:
         """After this silence a member is out."""
-        return self._configured or self._bounds.most_ns or self._default_ns
+        return self._configured or self._ended_ns or self._default_ns
 
     @property
     def most_at_end_ns(self) -> int:
@@ -222,12 +216,12 @@ class SessionTimeout:
         """What the timeout is likely to be."""
         if self._configured:
             return self._configured
-        learned = self._bounds
-        if learned.most_ns is None:
+        ended_ns = self._ended_ns
+        if ended_ns is None:
             return self._default_ns
-        step = SECOND if learned.most_ns < COARSE_NS else 5 * SECOND
-        rounded = learned.most_ns // step * step
-        return rounded if rounded > learned.least_ns else learned.most_ns
+        step = SECOND if ended_ns < COARSE_NS else 5 * SECOND
+        rounded = ended_ns // step * step
+        return rounded if rounded > self.survived_ns else ended_ns
 
     def explains(self, silence_ns: int) -> bool:
         """Whether the end of a session that was silent for so long may be why a group's epoch rose."""

@@ -80,6 +80,8 @@ class ConsumerGroup(ModernGroup):
 
     def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
         first = super().over(place, at_end=at_end)
+        if not (self._own_sessions.heap or self._awaited.heap):
+            return first  # it has no classic members
         for own in (self._own_sessions.first(), self._awaited.first()):
             if own is None or self.over_since_ns(own) > (place.time_ns or 0):
                 continue

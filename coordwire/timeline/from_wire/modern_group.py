@@ -19,6 +19,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
 from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
+from coordwire.timeline.from_wire.member_death import MS
 from coordwire.timeline.from_wire.modern_state import ModernState, give_up_by_ns
 from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member, Owned
@@ -121,7 +122,8 @@ class ModernGroup(ModernState):
 
     def goes_on(self, member: Member, epoch: int, interval_ms: int, place: Seen, request_place: Seen) -> None:
         """`heartbeat` of a member that asks for nothing, and is given nothing but this epoch."""
-        self.timeout.heartbeat_interval(interval_ms)
+        if interval_ms > 0:
+            self.timeout.interval_ns = interval_ms * MS
         self.alive_at(member, request_place, place)
         if self.over(request_place) is not None:
             self._expire_or_doubt(self._is_settled(request_place) and epoch == self.generation, request_place)

@@ -236,8 +236,10 @@ class ModernState(Group):
 
     def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
         """A member's request was accepted: it is in."""
-        silence_ns, timeout = self.silence(member, request_place), self.timeout
-        if silence_ns > min(timeout.interval_ns, timeout.survived_ns):  # else it shows nothing
+        timeout, seen_ns, asked_ns = self.timeout, member.last_seen_ns, request_place.time_ns
+        least_ns = min(timeout.interval_ns, timeout.survived_ns)  # a shorter silence shows nothing
+        was_silent = seen_ns is not None and asked_ns is not None and asked_ns - seen_ns > least_ns
+        if was_silent and (silence_ns := self.silence(member, request_place)) > least_ns:
             if timeout.refutes_absence(silence_ns):
                 self.clocks.unavailable(request_place)  # else it would be out
             elif silence_ns > timeout.survived_ns and not member.away:
@@ -245,7 +247,8 @@ class ModernState(Group):
         member.last_seen_ns = place.time_ns
         if self._doubted:
             self._doubted.discard(member.member_id)
-        self.watch(member)
+        if member.session_timeout_ms or member.member_id not in self.sessions.watched:
+            self.watch(member)
 
     def silence(self, member: Member, place: Seen) -> int:
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
@@ -278,8 +281,10 @@ class ModernState(Group):
 
     def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
         """The member whose session was over first, of those that must be over by now."""
+        most_ns, time_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns, place.time_ns
+        if time_ns is not None and not self.sessions.may_begin_before(time_ns - most_ns):
+            return None
         first = self.sessions.first()
-        most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
         if first is None or first.unseen or self.quiet(first, place) <= most_ns:
             return None
         return first
@@ -575,7 +580,8 @@ class ModernState(Group):
                 member.revokes_ns = None
         if self.members.get(member.member_id) is member:
             self.progress.note(member)
-        self.settle(member.member_id, place)
+        if self.rebalance is not None:
+            self.settle(member.member_id, place)
 
     def _awaits_owners(self) -> bool:
         """Whether partitions are without an owner whose topics members subscribe to."""

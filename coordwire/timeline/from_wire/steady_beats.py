@@ -33,8 +33,8 @@ SHORTEST, LONGEST = 9, 1024
 
 @dataclass(slots=True)
 class Beat:
-    """A member's heartbeat. name: the member's; group_key: of its group in the `GroupTable`; key: of its API;
-    epoch: the generation or member epoch that it says.
+    """A member's heartbeat. name: the member's, with its member_id; group_key: of its group in the
+    `GroupTable`; key: of its API; epoch: the generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
     requests: the member's last ones; answered_epoch, interval_ms: what that answer says, of groups whose
@@ -42,6 +42,7 @@ class Beat:
     """
 
     name: MemberName
+    member_id: str
     group_key: tuple[str, Kind]
     key: int
     client_id: str | None
@@ -55,7 +56,7 @@ class Beat:
     @property
     def asks(self) -> tuple[str, int, str | None, str | None]:
         """The request, as it waits for its answer."""
-        return self.name.group, self.key, self.name.member_id, self.client_id
+        return self.name.group, self.key, self.member_id, self.client_id
 
 
 _beat = row_maker(Beat)
@@ -89,10 +90,10 @@ class SteadyBeats:
             return None
         if len(self.known) >= MOST:
             self.known.clear()
-        group_id = message.group_id
-        name = _new(MemberName, (group_id, message.member_id))
+        group_id, member_id = message.group_id, message.member_id
+        name = _new(MemberName, (group_id, member_id))
         beat = self.known[body[:4] + body[8:]] = _beat(
-            name, (group_id, kept_as), entry.api_key, entry.client_id, epoch, None, None, 0, 0, ""
+            name, member_id, (group_id, kept_as), entry.api_key, entry.client_id, epoch, None, None, 0, 0, ""
         )
         return beat
 

@@ -47,6 +47,7 @@ from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
+from coordwire.timeline.from_wire.repeated_answers import RepeatedAnswers
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
 from coordwire.timeline.group import UNAVAILABLE, Group
 from coordwire.timeline.sightings import MemberName, Seen, remember
@@ -58,7 +59,8 @@ _Handler = Callable[[FrameEntry], Iterable[GroupEvent]]
 
 MOST_UNANSWERED = 10_000
 
-_HEARTBEAT, _API_VERSIONS = int(ApiKey.HEARTBEAT), int(ApiKey.API_VERSIONS)
+_HEARTBEAT, _API_VERSIONS, _METADATA = map(int, (ApiKey.HEARTBEAT, ApiKey.API_VERSIONS, ApiKey.METADATA))
+_NO_CODE = bytes(2)
 _FETCH, _SHARE_FETCH = int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
 _GROUPS: dict[int, type[AnyGroup]] = {
@@ -128,6 +130,7 @@ class Timeline:
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last_frame: FrameEntry | None = None
         self._beats = SteadyBeats()
+        self._repeated = RepeatedAnswers(self._names)
         self._requests: dict[int | None, _Handler] = {
             None: self._unknown_answer,
             **dict.fromkeys(USED_APIS, self._other_request),
@@ -139,6 +142,7 @@ class Timeline:
         self._answers: dict[int | None, _Handler] = {
             **dict.fromkeys(OTHER_APIS, self._other_answer),
             _API_VERSIONS: self._versions_answer,
+            _METADATA: self._topics_answer,
             _FETCH: self._fetch_answer,
             **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
             **dict.fromkeys(BEATS, self._beat_answer),
@@ -224,10 +228,10 @@ class Timeline:
         if len(waiting) > MOST_UNANSWERED:
             del waiting[next(iter(waiting))]
         if (group := self._groups.at(beat.group_key)) is not None:
-            group.asks(beat.name.member_id, place)
+            group.asks(beat.member_id, place)
         if self._ends is not None:
             requests = beat.requests
-            if requests is not None and requests.is_kept and requests.flow is entry.flow:
+            if requests is not None and requests.flow is entry.flow and requests.is_kept:
                 requests.add(place)
             else:
                 beat.requests = self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
@@ -242,11 +246,13 @@ class Timeline:
             request_entry.number,
             request_entry.packet,
         )  # equal to its place
-        beat = self._beat_of(self._waiting.get(asked_at), request_entry)
-        if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
+        beat = self._waiting.get(asked_at)
+        if type(beat) is not Beat or not request_entry.body:
+            beat = self._beats.find(request_entry)
+        if beat is None or beat.answer != entry.body[4:]:
             return self._group_answer(entry)
         group = self._groups.at(beat.group_key)
-        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.name.member_id)) is None:
+        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.member_id)) is None:
             return self._group_answer(entry)
         place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         self._waiting.pop(asked_at, None)
@@ -257,7 +263,8 @@ class Timeline:
             group.stays(member, beat.epoch, place)
         else:
             group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
-            group = self._groups.current(group, beat.name.member_id, place)
+            if group.pending or member.classic:  # else no member has left
+                group = self._groups.current(group, beat.member_id, place)
         return self._events(group.drain()) if group.pending else ()
 
     def _beat_of(self, waits: Asked | Beat | None, request_entry: FrameEntry) -> Beat | None:
@@ -301,11 +308,17 @@ class Timeline:
     def _fetch_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """The answer to a Fetch, most of which say where partitions end."""
         request_entry: Any = entry.request
-        message = self._message_of(entry)
-        if message is None or not (_has_text(request_entry) or _was_read(request_entry)):
+        ends = self._repeated.find(entry)
+        if ends is None:
+            message = self._message_of(entry)
+            if message is None:
+                return ()
+            ends = self._commits.ends_in(message)
+            self._repeated.remember(entry, ends)
+        if not (_has_text(request_entry) or _was_read(request_entry)):
             return ()
         self._opens(request_entry)
-        return self._commits.ends(message, place_of(entry)) if message.responses else ()
+        return self._commits.ends(ends, place_of(entry)) if ends else ()
 
     def _other_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """An answer about something else than a group's members."""
@@ -314,10 +327,24 @@ class Timeline:
         if message is None or not _was_read(request_entry):
             return ()
         self._opens(request_entry)
-        return list(self._other_answers.feed(entry, request_entry.message, message, place_of(entry)))
+        events = list(self._other_answers.feed(entry, request_entry.message, message, place_of(entry)))
+        if entry.api_key == _METADATA:
+            self._repeated.remember(entry)
+        return events
+
+    def _topics_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The answer to Metadata, which names topics."""
+        request_entry: Any = entry.request
+        if self._repeated.find(entry) is None:
+            return self._other_answer(entry)
+        if _was_read(request_entry):
+            self._opens(request_entry)
+        return ()
 
     def _versions_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        """The answer to ApiVersions, of which only a refusal says something."""
+        """The answer to ApiVersions, of which only a refusal says something; its error code comes first."""
+        if entry.body[4:6] == _NO_CODE:
+            return self._unused_answer(entry)
         message: Any = entry.message
         is_refusal = entry.error is None and message is not None and message.error_code
         return self._other_answer(entry) if is_refusal else self._unused_answer(entry)
@@ -327,7 +354,11 @@ class Timeline:
         request_entry: Any = entry.request
         if self._ends is None or not request_entry.flow or self._ends.knows(request_entry):
             return ()
-        if self._message_of(entry) is not None and _was_read(request_entry):
+        if self._repeated.find(entry) is None:
+            if self._message_of(entry) is None:
+                return ()
+            self._repeated.remember(entry)
+        if _was_read(request_entry):
             self._ends.opens(request_entry)
         return ()
 

@@ -1,0 +1,53 @@
+"""Answers that repeat an earlier one: those to consumers that wait for records, and to clients that ask for
+versions or topics again.
+
+Strategy: an answer that was read whole is remembered by its API, its version and its bytes without the
+correlation id; the same bytes say the same again, and nothing is decoded. Rules: only short answers without
+deviations are remembered, and only as long as no topic's name changes; memory is bounded, and everything is
+forgotten at the bound.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PartitionEnd", "RepeatedAnswers"]
+
+from collections.abc import Sequence
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.from_wire.group_table import TopicsById
+
+MOST = 4_000
+"""So many answers are remembered."""
+
+LONGEST = 2_048
+"""Bytes of an answer that is."""
+
+PartitionEnd = tuple[TopicPartition, int]
+"""A partition and its high watermark."""
+
+
+class RepeatedAnswers:
+    """Those to Fetch, and those that say nothing of partitions' ends. names: of topics, which they may say or
+    are read by."""
+
+    def __init__(self, names: TopicsById) -> None:
+        self._names = names
+        self._changes = names.changes
+        self._known: dict[tuple[int | None, int | None, bytes], Sequence[PartitionEnd]] = {}
+
+    def find(self, entry: FrameEntry) -> Sequence[PartitionEnd] | None:
+        """The ends of partitions in an answer that is known; None for one that isn't."""
+        body = entry.body
+        if len(body) > LONGEST or self._changes != self._names.changes:
+            return None
+        return self._known.get((entry.api_key, entry.api_version, body[4:]))
+
+    def remember(self, entry: FrameEntry, ends: Sequence[PartitionEnd] = ()) -> None:
+        """An answer that was read whole, and has had its effect."""
+        if len(entry.body) > LONGEST or entry.deviations:
+            return
+        if self._changes != self._names.changes or len(self._known) >= MOST:
+            self._known.clear()
+            self._changes = self._names.changes
+        self._known[entry.api_key, entry.api_version, entry.body[4:]] = ends
