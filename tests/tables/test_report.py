@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 from coordwire.errors import CoordwireError
 from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.page import page
-from coordwire.tables.report.plots import DARK, LIGHT, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.manifest_file import _as_note
 
@@ -363,6 +363,12 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+STYLE = Path(plots.__file__).with_name("style.css").read_text("utf-8")
+LIGHT, DARK = (
+    dict(re.findall(r"--(\w+): (#\w{6});", block)) for block in STYLE.split("\n* {")[0].split("@media")
+)
+
+
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_can_be_told_from_the_background(colours: dict[str, str]) -> None:
     """Contrast as WCAG 2 counts it: 4.5 for texts, 3 for what is drawn."""
@@ -378,9 +384,8 @@ def test_colours_can_be_told_from_the_background(colours: dict[str, str]) -> Non
 
 
 def test_the_style_has_dark_mode_and_narrow_screens() -> None:
-    style = style_sheet()
-    dark = style.partition("@media (prefers-color-scheme: dark)")[2].partition("}")[0]
+    dark = STYLE.partition("@media (prefers-color-scheme: dark)")[2].partition("}")[0]
     assert all(f"--{name}: {value};" in dark for name, value in DARK.items())
-    assert "@media (max-width: 640px)" in style
-    assert set(re.findall(r"var\(--(\w+)\)", style)) == LIGHT.keys()
-    assert "url(" not in style
+    assert "@media (max-width: 640px)" in STYLE
+    assert set(re.findall(r"var\(--(\w+)\)", STYLE)) == LIGHT.keys()
+    assert "url(" not in STYLE

@@ -19,7 +19,7 @@ from coordwire import __version__
 from coordwire._quantities import clock, counted, day, duration, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import group_section, plots
-from coordwire.tables.report.plots import escaped, style_sheet
+from coordwire.tables.report.plots import escaped
 from coordwire.tables.report.summary import PipelineSummary, TableRows
 
 __all__ = ["page"]
@@ -130,6 +130,9 @@ def _unread(count: int, noun: str) -> str:
 
 def page(reading: TableRows, summary: PipelineSummary) -> str:
     """The page. reading: the tables, as far as they are written."""
+    from importlib.resources import files  # which runs without a report do without
+
+    style = (files(__package__) / "style.css").read_text("utf-8")
     body = "".join([
         _numbers(summary),
         *group_section.sections(reading),
@@ -142,7 +145,7 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Kafka traffic and logs</title><style>{style_sheet()}</style></head><body>"
+        f"<title>Kafka traffic and logs</title><style>\n{style}</style></head><body>"
         f'<h1>Kafka traffic and logs</h1><p class="sub">{counted(summary.files, "file")}, read by coordwire '
         f"{escaped(__version__)}, {now}; all times are UTC</p>{body}</body></html>\n"
     )
