@@ -64,7 +64,7 @@ MODULES = (
     "coordwire.spark.session",
     "coordwire.spark.replicas",
     "coordwire.spark.audits",
-    "coordwire.spark.payloads",
+    "coordwire.spark.functions",
     "coordwire.tables.pipeline",
 )
 """The public modules; messages have pages of their own in the protocol's reference."""

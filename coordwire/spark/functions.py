@@ -20,6 +20,7 @@ __all__ = [
     "decode_records",
     "register",
     "registry_schema",
+    "with_schemas",
 ]
 
 import warnings
@@ -30,7 +31,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.functions import FUNCTIONS, struct_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def decode_log_record(key: Column | str, value: Column | str, log: Column | str | None = None) -> Column:
@@ -62,9 +63,38 @@ def consumer_assignment(data: Column | str) -> Column:
     return _apply("consumer_assignment", data)
 
 
-def registry_schema(data: Column | str) -> Column:
-    """A schema's id and the payload after it; see also `coordwire.spark.payloads`."""
-    return _apply("registry_schema", data)
+def registry_schema(
+    data: Column | str, header: Column | str | None = None, protobuf: Column | str | bool = False
+) -> Column:
+    """A schema's id or GUID, the indexes of a Protobuf message, and the payload. header: with the id."""
+    from pyspark.sql import functions as f
+
+    id_header = f.lit(None).cast("binary") if header is None else header
+    return _apply(
+        "registry_schema", data, id_header, f.lit(protobuf) if isinstance(protobuf, bool) else protobuf
+    )
+
+
+def with_schemas(records: DataFrame, *, protobuf: bool = False) -> DataFrame:
+    """The records with key_schema_id, key_schema_guid, key_payload, and the same of the value.
+
+    protobuf: whether payloads are Protobuf; then there are key_message_indexes and value_message_indexes too,
+    and the payload begins after them. The columns key, value and headers are read as far as they are there.
+    """
+    from pyspark.sql import functions as f
+
+    names = {"id": "schema_id", "guid": "schema_guid", "message_indexes": "message_indexes",
+             "payload": "payload"}  # fmt: skip
+    for side in ("key", "value"):
+        if side in records.columns:
+            header = f"try_element_at(filter(headers, h -> h.key = '__{side}_schema_id'), -1).value"
+            id_header = f.expr(header) if "headers" in records.columns else None
+            records = records.withColumn("_found", registry_schema(side, id_header, protobuf))
+            for field, name in names.items():
+                if protobuf or field != "message_indexes":
+                    records = records.withColumn(f"{side}_{name}", f.col("_found")[field])
+            records = records.drop("_found")
+    return records
 
 
 def register(spark: SparkSession) -> list[str]:

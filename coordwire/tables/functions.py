@@ -29,6 +29,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
@@ -91,7 +92,7 @@ class ColumnFunction:
         return _structs(self.make_rows(*all_rows), self.result)
 
 
-_PYTHON_TYPES = {"binary": bytes, "string": str, "int": int}
+_PYTHON_TYPES = {"binary": bytes, "string": str, "int": int, "boolean": bool}
 
 
 def _values(column: Any, argument: tuple[str, str]) -> list[Any]:
@@ -364,21 +365,66 @@ consumer_assignment = ColumnFunction(
 """A consumer's assignment."""
 
 
-def _registry_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-    for value in values:
-        row = None
-        if value is not None and len(value) >= _SCHEMA_ID.size:
-            magic, number = _SCHEMA_ID.unpack_from(value)
-            if magic == 0 and number >= 0:
-                row = number, value[_SCHEMA_ID.size :]
-        yield row
+# --- what serializers of a schema registry write ---
+
+
+MOST_INDEXES = 32
+"""How deep protoc lets message types be nested."""
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag varint of 32 bits, as Kafka reads it, and where it ends; -1 for what isn't one."""
+    value = 0
+    for number, byte in enumerate(data[at : at + 5]):
+        value |= (byte & 0x7F) << 7 * number
+        if byte < 0x80:
+            value &= 0xFFFF_FFFF
+            return (value >> 1) ^ -(value & 1), at + number + 1
+    return -1, at
+
+
+def _registry_row(data: bytes | None, header: bytes | None, protobuf: bool | None) -> ColumnValues:
+    head = data if header is None else header
+    if head is None:
+        return None
+    schema_id = guid = indexes = None
+    if head[:1] == b"\0" and len(head) >= _SCHEMA_ID.size:
+        at, schema_id = _SCHEMA_ID.size, _SCHEMA_ID.unpack_from(head)[1]
+        if schema_id < 0:
+            return None
+    elif head[:1] == b"\1" and header is not None and len(head) >= 17:
+        at, guid = 17, str(UUID(bytes=head[1:17]))
+    else:
+        return None
+    if protobuf:
+        size, at = _zigzag(head, at)
+        if not 0 <= size <= MOST_INDEXES:
+            return None
+        indexes = []
+        for _ in range(size):
+            index, at = _zigzag(head, at)
+            indexes.append(index)
+        if min(indexes, default=0) < 0:
+            return None
+    return schema_id, guid, [0] if indexes == [] else indexes, head[at:] if header is None else data
+
+
+def _registry_rows(*columns: Sequence[Any]) -> Iterator[ColumnValues]:
+    return map(_registry_row, *columns)
 
 
 registry_schema = ColumnFunction(
-    "registry_schema", {"data": "binary"}, {"id": "int", "payload": "binary"}, _registry_rows
-)
-"""A schema's id and the payload after it; null for bytes without that prefix. In PySpark
-`coordwire.spark.payloads` reads headers and Protobuf's indexes too, without Python."""
+    "registry_schema", {"data": "binary", "header": "binary", "protobuf": "boolean"},
+    {"id": "int", "guid": "string", "message_indexes": "array<int>", "payload": "binary"}, _registry_rows,
+    {"header": None, "protobuf": False},
+)  # fmt: skip
+"""What Confluent's serializers write: a byte 0, the schema's id (4 bytes, big-endian), the payload. header:
+the value of `__key_schema_id` or `__value_schema_id`, the last of several: a byte 1 and the schema's GUID (16
+bytes), or a byte 0 and its id; then the payload is all of data. protobuf: whether the id or GUID is followed
+by the indexes of the message type in its file, from the outermost type inwards: how many there are, and each,
+as zigzag varints; a single byte 0 means [0]. Null for what is none of this, is cut short, or has more than
+`MOST_INDEXES`. Any bytes may begin with a 0 by chance: what a topic holds must be known, or follow from its
+ids."""
 
 FUNCTIONS = {
     function.name: function

@@ -15,10 +15,15 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 
-from coordwire.spark import payloads
+from pyspark.sql import functions as f
+
+from coordwire.spark.functions import with_schemas
+from coordwire.tables.functions import MOST_INDEXES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.skipif(not hasattr(f, "arrow_udf"), reason="PySpark is older than 4.1")
 
 ROOT = Path(__file__).parents[2]
 GUID = bytes(range(0xF0, 0x100))
@@ -72,7 +77,7 @@ def read_prefix(
     if protobuf:
         size, at = varint(data, at)
         indexes = [] if size else [0]
-        if size > payloads.MOST_INDEXES or size < 0:
+        if size > MOST_INDEXES or size < 0:
             raise ValueError("too many")
         for _ in range(size):
             index, at = varint(data, at)
@@ -142,11 +147,11 @@ def test_columns_are_those_of_a_plain_decoder(spark: SparkSession) -> None:
         }
     )
     records = spark.createDataFrame(table)
-    assert payloads.with_schemas(records.select("value")).columns == [
+    assert with_schemas(records.select("value")).columns == [
         "value", "value_schema_id", "value_schema_guid", "value_payload",
     ]  # fmt: skip
     for protobuf in (False, True):
-        actual = payloads.with_schemas(records, protobuf=protobuf).collect()
+        actual = with_schemas(records, protobuf=protobuf).collect()
         assert [row.number for row in actual] == list(range(len(made_rows)))
         several = 0
         for row, (data, headers) in zip(actual, made_rows, strict=True):

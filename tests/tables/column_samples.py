@@ -81,7 +81,10 @@ def samples(name: str) -> list[pa.Array]:
         return [pa.array([assignment(), assignment()[:-3], b"no", None], pa.binary())]
     assert name == "registry_schema"
     prefixed = [b"\0\0\0\0\7payload", b"\0\0\0\0\7", b"\1\0\0\0\7x", b"\0\xff\0\0\0", b"", None]
-    return [pa.array(prefixed, pa.binary())]
+    prefixed += [b"\0\0\0\0\7\4\2\4payload", b"payload"]
+    headers = [*[None] * 7, b"\1" + bytes(range(16)) + b"\0"]
+    protobuf = [False] * 6 + [True] * 2
+    return [pa.array(prefixed, pa.binary()), pa.array(headers, pa.binary()), pa.array(protobuf)]
 
 
 def _bytes(text: str | None) -> bytes | None:

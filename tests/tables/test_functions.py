@@ -152,7 +152,14 @@ def test_subscriptions_and_assignments() -> None:
 
 def test_a_registry_prefix() -> None:
     rows = functions.registry_schema(*samples("registry_schema")).to_pylist()
-    assert rows == [{"id": 7, "payload": b"payload"}, {"id": 7, "payload": b""}, None, None, None, None]
+    none = {"guid": None, "message_indexes": None}
+    guid = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert rows[:2] == [{"id": 7, "payload": b"payload"} | none, {"id": 7, "payload": b""} | none]
+    assert rows[2:6] == [None] * 4
+    assert rows[6] == {"id": 7, "guid": None, "message_indexes": [1, 2], "payload": b"payload"}
+    assert rows[7] == {"id": None, "guid": guid, "message_indexes": [0], "payload": b"payload"}
+    column = samples("registry_schema")[0]
+    assert functions.registry_schema(column).to_pylist()[:6] == rows[:6]
 
 
 @given(st.lists(st.none() | st.binary(max_size=80), max_size=6), st.data())
@@ -160,7 +167,8 @@ def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None
     column = pa.array(values, pa.binary())
     for function in functions.FUNCTIONS.values():
         others = {"api": "Fetch", "version": data.draw(st.integers(-1, 20)), "direction": "response",
-                  "log": data.draw(st.sampled_from([*TOPICS.values(), "orders"]))}  # fmt: skip
+                  "log": data.draw(st.sampled_from([*TOPICS.values(), "orders"])),
+                  "protobuf": data.draw(st.booleans())}  # fmt: skip
         decoded = function(
             *(column if kind == "binary" else others[name] for name, kind in function.arguments.items())
         )
