@@ -1,6 +1,6 @@
 """The data sources, as PySpark's Python data source API wants them.
 
-Strategy: one small class a source over `coordwire.tables.readers.sources`; a reader holds nothing but its
+Strategy: a class for each of `coordwire.tables.readers.sources`; a reader holds nothing but its
 options and the names of its columns, so that what Spark ships to the workers is small and every task begins
 again. Rules: `.schema(…)` picks columns, and what isn't picked isn't made; filters are used to read less, and
 Spark still checks them all; rows come as Arrow batches in exactly the schema that Spark planned with.
@@ -8,107 +8,57 @@ Spark still checks them all; rows come as Arrow batches in exactly the schema th
 
 from __future__ import annotations
 
-__all__ = [
-    "KafkaCapture", "KafkaErrors", "KafkaLag", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment",
-    "KafkaSegmentBatches",
-]  # fmt: skip
+__all__ = ["KafkaSource", "data_source", "register_all"]
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from coordwire.errors import CoordwireError
 from coordwire.spark.sources.compatibility import filters_are_pushed
 from coordwire.spark.sources.source_reader import BatchReader, PushdownReader
 from coordwire.tables.columns import ddl, default_columns
 from coordwire.tables.options import parse_options
-from coordwire.tables.readers.sources import SOURCES, SourceDefinition
+from coordwire.tables.readers.sources import SOURCES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class _KafkaSource(DataSource):
-    """What the sources have in common."""
+class KafkaSource(DataSource):
+    """What the sources have in common. source_name: of one of `SOURCES`."""
 
-    source: ClassVar[SourceDefinition]
+    source_name: ClassVar[str]
 
     @classmethod
     def name(cls) -> str:
-        return cls.source.name
+        return cls.source_name
 
     def schema(self) -> str:
-        return ddl(default_columns(self.source.columns))
+        return ddl(default_columns(SOURCES[self.source_name].columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         reader = PushdownReader if filters_are_pushed() else BatchReader
-        return reader(self.source.name, parse_options(self.options), schema)
+        return reader(self.source_name, parse_options(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from coordwire.spark.sources.streaming import stream_reader
 
-        return stream_reader(self.source.name, parse_options(self.options), schema)
+        return stream_reader(self.source_name, parse_options(self.options), schema)
 
 
-class KafkaSegment(_KafkaSource):
-    """The records of log segments."""
-
-    source = SOURCES["kafka-segment"]
-
-
-class KafkaSegmentBatches(_KafkaSource):
-    """The headers of the batches in log segments."""
-
-    source = SOURCES["kafka-segment-batches"]
-
-
-class KafkaCapture(_KafkaSource):
-    """The frames of recorded traffic."""
-
-    source = SOURCES["kafka-capture"]
-
-
-class KafkaErrors(_KafkaSource):
-    """The error codes of recorded responses."""
-
-    source = SOURCES["kafka-errors"]
-
-
-class KafkaLag(_KafkaSource):
-    """The lag of groups, from what is on disk."""
-
-    source = SOURCES["kafka-lag"]
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        raise CoordwireError("kafka-lag is what is on disk at one time: read it in batches, with spark.read")
-
-
-class KafkaOffsets(_KafkaSource):
-    """What coordinators wrote to their logs."""
-
-    source = SOURCES["kafka-offsets"]
-
-
-class KafkaQuarantine(_KafkaSource):
-    """What couldn't be read of segments and captures."""
-
-    source = SOURCES["kafka-quarantine"]
-
-
-ALL: tuple[type[_KafkaSource], ...] = (
-    KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaErrors, KafkaLag, KafkaOffsets,
-    KafkaQuarantine,
-)  # fmt: skip
+def data_source(name: str) -> type[KafkaSource]:
+    """The class of a source."""
+    return cast(type[KafkaSource], type(name, (KafkaSource,), {"source_name": name}))
 
 
 def register_all(spark: SparkSession) -> None:
     """See `coordwire.spark.register`."""
     from pyspark.errors import AnalysisException
 
-    for cls in ALL:
+    for name in SOURCES:
         try:
-            spark.dataSource.register(cls)
+            spark.dataSource.register(data_source(name))
         except AnalysisException as error:
             if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # found by itself
                 raise

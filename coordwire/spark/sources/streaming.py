@@ -11,7 +11,7 @@ between two micro-batches (`coordwire.tables.readers.growing_captures`); workers
 
 from __future__ import annotations
 
-__all__ = ["FolderReader", "stream_reader"]
+__all__ = ["FolderReader", "GrowingReader", "stream_reader"]
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class _FolderReader(DataSourceStreamReader):
+class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files that are there whole. PySpark 4.0 and 4.1 don't say where a stream is: it is where its last batch
     ended. After a restart that isn't known at first; the offset then names all files, and `partitions`, which
-    is given both ends, leaves out what was read.
+    is given both ends, leaves out what was read. The last methods are those of PySpark 4.2 and later.
     """
 
     def __init__(self, name: str, options: Options, schema: StructType) -> None:
@@ -115,10 +115,6 @@ class _FolderReader(DataSourceStreamReader):
     def _files(self) -> list[File]:
         return find_files(self.options.paths, recursive=self.options.recursive)
 
-
-class FolderReader(_FolderReader, SupportsTriggerAvailableNow):
-    """For PySpark 4.2 and later."""
-
     def getDefaultReadLimit(self) -> Any:
         most = self.options.max_files_per_trigger
         return limits.ReadAllAvailable() if most is None else limits.ReadMaxFiles(most)
@@ -127,8 +123,8 @@ class FolderReader(_FolderReader, SupportsTriggerAvailableNow):
         self._listing = self._files()
 
 
-class _GrowingReader(DataSourceStreamReader):
-    """Captures that are still written; where a stream is, as above."""
+class GrowingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Captures that are still written; where a stream is, and which methods are called, as above."""
 
     def __init__(self, name: str, options: Options, schema: StructType) -> None:
         source = SOURCES[name]
@@ -163,10 +159,6 @@ class _GrowingReader(DataSourceStreamReader):
     def stop(self) -> None:
         self._captures.close()
 
-
-class _BoundedGrowingReader(_GrowingReader, SupportsTriggerAvailableNow):
-    """For PySpark 4.2 and later."""
-
     def getDefaultReadLimit(self) -> Any:
         return limits.ReadAllAvailable()
 
@@ -175,10 +167,10 @@ class _BoundedGrowingReader(_GrowingReader, SupportsTriggerAvailableNow):
 
 
 def stream_reader(name: str, options: Options, schema: StructType) -> DataSourceStreamReader:
-    """The reader that suits this PySpark. Raises `CoordwireError` for an option that it can't have."""
-    if options.growing:
-        return (_BoundedGrowingReader if BOUNDED_STREAMS else _GrowingReader)(name, options, schema)
-    return (FolderReader if BOUNDED_STREAMS else _FolderReader)(name, options, schema)
+    """The reader for these options. Raises `CoordwireError` for one that it can't have."""
+    if name == "kafka-lag":
+        raise CoordwireError("kafka-lag is what is on disk at one time: read it in batches, with spark.read")
+    return (GrowingReader if options.growing else FolderReader)(name, options, schema)
 
 
 def _remaining(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:

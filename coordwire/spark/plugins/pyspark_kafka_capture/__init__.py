@@ -1,5 +1,5 @@
 """Where PySpark finds the data source `kafka-capture` without `register`."""
 
-from coordwire.spark.sources.data_sources import KafkaCapture as DefaultSource
+from coordwire.spark.sources.data_sources import data_source
 
-__all__ = ["DefaultSource"]
+DefaultSource = data_source("kafka-capture")

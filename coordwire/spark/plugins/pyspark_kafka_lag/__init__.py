@@ -1,5 +1,5 @@
 """Where PySpark finds the data source `kafka-lag` without `register`."""
 
-from coordwire.spark.sources.data_sources import KafkaLag as DefaultSource
+from coordwire.spark.sources.data_sources import data_source
 
-__all__ = ["DefaultSource"]
+DefaultSource = data_source("kafka-lag")
