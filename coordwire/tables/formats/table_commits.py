@@ -22,7 +22,7 @@ from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.formats import Conflict, VersionedTable, footers, open_table
 from coordwire.tables.readers.files import is_uri
 from coordwire.tables.storage.folders import Output
-from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog
+from coordwire.tables.storage.manifest_file import Manifest, Notes, TableLog
 from coordwire.tables.storage.parquet_files import UnitFiles, read_rows
 from coordwire.tables.storage.unit_attempt import Attempt
 
@@ -32,29 +32,22 @@ TRIES = 5
 """How often a commit is tried that conflicts with others', as of a compaction."""
 
 
-def next_log(
-    manifest: Manifest, notes: Notes, dropped: Collection[str], files: dict[str, Proof]
-) -> tuple[Notes, TableLog]:
+def next_log(manifest: Manifest, notes: Notes, dropped: Collection[str]) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
-    notes: of all units that are complete; dropped: those of them that others replace; files: the table of
-    files.
+    notes: of all units that are complete; dropped: those of them that others replace.
     """
     number = manifest.log.commit + 1
     retired = [name for unit in dropped for name in notes[unit]["proofs"]]
     remaining = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in dropped}
-    new_files = files != manifest.files
-    if new_files:
-        retired += manifest.files
-    if not retired and not new_files and all(note["commit"] < number for note in remaining.values()):
+    if not retired and all(note["commit"] < number for note in remaining.values()):
         return remaining, manifest.log
     before = manifest.log
-    last = number if new_files else before.files_commit
     replaced: dict[str, list[str]] = {}
     for unit in dropped:
         for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
             replaced.setdefault(name, []).extend(notes[unit]["paths"])
-    return remaining, TableLog(before.format, before.table_id, number, last, retired, replaced)
+    return remaining, TableLog(before.format, before.table_id, number, retired, replaced)
 
 
 def bring_up(
@@ -125,7 +118,7 @@ def without_replaced(
     separated.
     """
     named = {name for note in manifest.units.values() for name in note["proofs"]}
-    named.update(manifest.files, manifest.log.retired)
+    named.update(manifest.log.retired)
     unnamed = [name for name in files if name not in named]
     for name in filter(is_uri, unnamed):
         raise CoordwireError(f"{output.path(table)} has files outside of its folder, as {name}")

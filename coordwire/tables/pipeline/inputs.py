@@ -2,12 +2,13 @@
 
 Rules: no file of the output folder is read, also where an input contains that folder; segments that none of
 the chosen tables needs are left out. The table of files has what each input file is, and how much of it is in
-rows, in quarantine, or neither. The driver writes it whole, as files of one attempt, after the units are
-complete; the manifest names its files, and those of the table before it until they are removed.
+rows, in quarantine, or neither. The driver writes it whole, as one more unit, after the others are complete;
+it replaces the one before it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from coordwire import __version__
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES, arrow_schema
@@ -25,12 +27,12 @@ from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.folders import Output
-from coordwire.tables.storage.manifest_file import Notes, Proof
+from coordwire.tables.storage.manifest_file import FORMAT, Notes
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import canonical, is_uri, local_path
 
-__all__ = ["check_inputs", "inputs_of", "plan", "write_files"]
+__all__ = ["FILES", "check_inputs", "inputs_of", "plan", "write_files"]
 
 OF_SEGMENTS = ("files", "batches", "records", "quarantine")
 """The tables that segments of all topics have rows in."""
@@ -94,14 +96,39 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
 # --- the table of files ---
 
 
-FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
-"""What the table of files has in the place of a unit's name."""
+FILES = "files"
+"""The table of files, and the kind of unit that it is."""
 
 
-def write_files(output: Output, files: dict[str, File], notes: Notes, run: str) -> dict[str, Proof]:
-    """Write the table of files. Returns its new Parquet files."""
+def write_files(
+    output: Output, files: dict[str, File], notes: Notes, complete: Notes, run: str
+) -> dict[str, Any]:
+    """The note of the table of files, which is written unless there is a note of the same rows.
+
+    notes: of the units of these files; complete: of all complete units.
+    """
     import pyarrow as pa
 
+    rows = _file_rows(files, notes)
+    facts = json.dumps([FORMAT, __version__, rows])
+    unit = sha256(facts.encode()).hexdigest()[:24]
+    if unit in complete:
+        return complete[unit]
+    writing = UnitFiles(Attempt(output, unit, run), unit)
+    try:
+        for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[FILES])).to_batches():
+            writing.add(FILES, batch)
+        writing.close()
+        proofs = writing.attempt.place_files()
+    except BaseException:
+        writing.discard()
+        raise
+    counts = dict.fromkeys(("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refused"), 0)
+    note = counts | {"unit": unit, "kind": FILES, "paths": [FILES], "rows": dict(writing.rows), "apis": []}
+    return note | {"files": sorted(proofs), "proofs": proofs}
+
+
+def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:
     numbers_of: dict[str, Counter[str]] = {}
     joined: dict[str, str] = {}
     for note in notes.values():
@@ -112,16 +139,7 @@ def write_files(output: Output, files: dict[str, File], notes: Notes, run: str) 
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
         joined.update((path, first) for path in further)
     origins = Origins(files.values())
-    rows = [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
-    writing = UnitFiles(Attempt(output, FILES_UNIT, run), FILES_UNIT)
-    try:
-        for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
-            writing.add("files", batch)
-        writing.close()
-        return writing.attempt.place_files()
-    except BaseException:
-        writing.discard()
-        raise
+    return [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
 
 
 def _file_row(

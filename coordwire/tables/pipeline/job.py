@@ -25,7 +25,7 @@ from coordwire.tables.formats import PARQUET
 from coordwire.tables.formats.table_commits import bring_up, next_log
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine, Progress
-from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan, write_files
+from coordwire.tables.pipeline.inputs import FILES, check_inputs, inputs_of, plan, write_files
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
 from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of, pruned_notice, renamed_units
 from coordwire.tables.pipeline.units import Job, printable
@@ -33,7 +33,7 @@ from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.folders import open_output
-from coordwire.tables.storage.manifest_file import Notes, Proof, TableLog
+from coordwire.tables.storage.manifest_file import Notes, TableLog
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.stores import is_uri
 
@@ -119,19 +119,19 @@ def _locked(
             f"{printable(missing[0].part.path)}"
         )
     run_notes = {unit.name: notes[unit.name] for unit in units}
-    before = ledger.manifest.files
-    table_files = write_files(output, files, run_notes, lock.run) if "files" in tables else before
+    replaced = notes.keys() & (complete.keys() - valid.keys())
+    if FILES in tables:
+        files_note = write_files(output, files, run_notes, notes, lock.run)
+        replaced |= {unit for unit, note in notes.items() if note["kind"] == FILES} - {files_note["unit"]}
+        notes[files_note["unit"]] = files_note
     if format_name == PARQUET:
-        removing = before if table_files is not before else {}
-        ledger.commit(notes, files=table_files, removing=removing)
+        removing = {name: proof for unit in replaced for name, proof in notes[unit]["proofs"].items()}
+        notes = {unit: note for unit, note in notes.items() if unit not in replaced}
+        ledger.commit(notes, removing=removing)
         ledger.remove(removing)
     else:
-        if table_files is not before and _contents(table_files) == _contents(before):
-            ledger.remove(table_files)
-            table_files = before
-        replaced = notes.keys() & (complete.keys() - valid.keys())
-        notes, log = next_log(ledger.manifest, notes, replaced, table_files)
-        ledger.commit(notes, files=table_files, log=log)
+        notes, log = next_log(ledger.manifest, notes, replaced)
+        ledger.commit(notes, log=log)
         bring_up(output, ledger.manifest, tables, lock.run, create=True)
     ledger.clear_attempts(notes)
     summary = summary_of(files, run_notes)
@@ -147,11 +147,6 @@ def _end(ledger: Ledger, lock: Lock) -> Notes:
     notes = ledger.complete_units()
     ledger.clear_attempts(notes)
     return notes
-
-
-def _contents(files: dict[str, Proof]) -> list[Proof]:
-    """The sizes and checksums of files."""
-    return sorted(proof[:2] for proof in files.values())
 
 
 def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:

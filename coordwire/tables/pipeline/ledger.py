@@ -13,7 +13,6 @@ from __future__ import annotations
 
 __all__ = ["Ledger", "check_report", "write_report"]
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
@@ -26,8 +25,8 @@ from coordwire.tables.formats import PARQUET, check_format
 from coordwire.tables.formats.table_commits import table_files
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load, new_notes, note_files
-from coordwire.tables.storage.names import MANIFEST, NOTES, REPORT, REPORTS, is_own_name
-from coordwire.tables.storage.unit_attempt import clear, is_ours, remove_ours
+from coordwire.tables.storage.names import MANIFEST, NOTES, REPORT, is_own_name
+from coordwire.tables.storage.unit_attempt import clear, digest, remove_ours
 
 
 class Ledger:
@@ -107,13 +106,13 @@ class Ledger:
         return sorted(name for name in self._file_sizes() if name not in named)
 
     def _names_of(self, notes: Notes) -> set[str]:
-        """The files of these units and of the table of files."""
-        return {name for note in notes.values() for name in note["proofs"]}.union(self.manifest.files)
+        """The files of these units."""
+        return {name for note in notes.values() for name in note["proofs"]}
 
     # --- what goes ---
 
     def clear_attempts(self, notes: Notes) -> None:
-        """Remove what ended attempts left, except for the files of these units and of the table of files."""
+        """Remove what ended attempts left, except for the files of these units."""
         clear(self.output, self._names_of(notes))
 
     def remove_orphans(
@@ -200,31 +199,30 @@ def _is_complete(note: dict[str, Any], sizes: dict[str, int]) -> bool:
 # --- the report ---
 
 
-def _report_proofs(output: Output) -> list[Proof]:
-    data = output.read(REPORTS)
-    try:
-        proofs = json.loads(data or b"[]")
-        return [proof for proof in proofs if len(proof) >= 2 and all(type(n) is int for n in proof)]
-    except (ValueError, TypeError):
-        return []
+def _seal(proof: Proof) -> bytes:
+    """The first line of a report: the size and the checksum of what follows."""
+    return b"<!-- coordwire pipeline: %012d %08x -->\n" % (proof[0], proof[1])
 
 
-def check_report(output: Output) -> None:
-    """Raises `CoordwireError` if there is a report that no run wrote."""
-    if REPORT in output.entries("") and not any(
-        is_ours(output, REPORT, proof) for proof in _report_proofs(output)
-    ):
-        raise CoordwireError(
-            f"{output.path(REPORT)} is not as this pipeline wrote it: move it away, or run with --no-report"
-        )
+def check_report(output: Output) -> bool:
+    """Whether there is a report. Raises `CoordwireError` for one that is not as a run wrote it."""
+    if REPORT not in output.entries(""):
+        return False
+    with output.open(REPORT) as stream:
+        seal = stream.read(len(_seal([0, 0])))
+        if seal != _seal(digest(stream)):
+            raise CoordwireError(
+                f"{output.path(REPORT)} is not as this pipeline wrote it: move it away, or run with "
+                "--no-report"
+            )
+    return True
 
 
 def write_report(output: Output, data: bytes) -> None:
     """Write the report, replacing only one of the pipeline's."""
-    check_report(output)
-    known = [proof for proof in _report_proofs(output) if is_ours(output, REPORT, proof)]
-    output.write(REPORTS, json.dumps([*known[-1:], [len(data), crc32c(data)]]).encode())
-    if known:
-        output.write(REPORT, data)
-    elif not output.create(REPORT, data):
+    has_report = check_report(output)
+    sealed = _seal([len(data), crc32c(data)]) + data
+    if has_report:
+        output.write(REPORT, sealed)
+    elif not output.create(REPORT, sealed):
         check_report(output)

@@ -1,7 +1,7 @@
 """The notes of complete units and the manifest, as they are read: untrusted.
 
 Strategy: a note has the result of a unit, and what identifies its files: size, checksum and stamp. The
-manifest holds notes, the table of files, and what is to be removed. Rules: anyone who can write into the
+manifest holds notes, and what is to be removed. Rules: anyone who can write into the
 folder can write a manifest, so that each value is checked, and names that a pipeline never writes are
 refused.
 """
@@ -25,7 +25,7 @@ from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, is_not
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
-FORMAT = 6
+FORMAT = 7
 """The version of the manifest and of the tables' layout."""
 
 MADE_BY = "coordwire pipeline"
@@ -44,8 +44,7 @@ _NOTE: dict[str, _Form] = {
     "quarantined_bytes": int, "bad_ranges": int, "refused": int,
 }  # fmt: skip
 _LOG: dict[str, _Form] = {
-    "format": str, "table_id": str, "commit": int, "files_commit": int, "retired": [str],
-    "replaced": {"": [str]},
+    "format": str, "table_id": str, "commit": int, "retired": [str], "replaced": {"": [str]},
 }  # fmt: skip
 """What is in the JSON of a note and of the tables' logs (see `_fits`)."""
 
@@ -55,26 +54,23 @@ class TableLog:
     """What the tables' own logs are to have, in Delta and Iceberg; in Parquet it has the format only.
 
     table_id: what identifies the folder's commits; commit: the number of the last one, which the tables
-    have or are about to get; files_commit: the one with the table of files; retired: the files that go with
-    that commit; replaced: the inputs whose rows they have, by table. A unit's note has the number of its
-    commit, once it belongs to one.
+    have or are about to get; retired: the files that go with that commit; replaced: the inputs whose rows
+    they have, by table. A unit's note has the number of its commit, once it belongs to one.
     """
 
     format: str = "parquet"
     table_id: str = ""
     commit: int = 0
-    files_commit: int = 0
     retired: list[str] = field(default_factory=list)
     replaced: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Manifest:
-    """units: the notes of complete units; files: the table of files; removing: files that are to go; mounts:
-    the mount points that inputs were below when they were read."""
+    """units: the notes of complete units; removing: files that are to go; mounts: the mount points that
+    inputs were below when they were read."""
 
     units: Notes = field(default_factory=dict)
-    files: dict[str, Proof] = field(default_factory=dict)
     removing: dict[str, Proof] = field(default_factory=dict)
     mounts: list[str] = field(default_factory=list)
     log: TableLog = field(default_factory=TableLog)
@@ -82,8 +78,8 @@ class Manifest:
     def encode(self) -> bytes:
         """As `load` reads it."""
         form = {
-            "format": FORMAT, "made_by": MADE_BY, "units": self.units, "files": self.files,
-            "removing": self.removing, "mounts": self.mounts,
+            "format": FORMAT, "made_by": MADE_BY, "units": self.units, "removing": self.removing,
+            "mounts": self.mounts,
             **({} if self.log.format == TableLog().format else {"log": asdict(self.log)}),
         }  # fmt: skip
         return json.dumps(form, indent=0, sort_keys=True).encode()
@@ -92,8 +88,6 @@ class Manifest:
         """The files that commits after that one add to a table, with their sizes, and those they remove."""
         start = f"{table}/"
         proofs = [note["proofs"] for note in self.units.values() if note.get("commit", 0) > since]
-        if self.log.files_commit > since:
-            proofs.append(self.files)
         adds = {name: proof[0] for files in proofs for name, proof in files.items() if name.startswith(start)}
         retired = self.log.retired if self.log.commit > since else []
         return adds, {name for name in retired if name.startswith(start)}
@@ -130,7 +124,7 @@ def _as_note(unit: object, note: object) -> dict[str, Any]:
     is_valid = (
         all(_fits(form.get(name), shape) for name, shape in _NOTE.items())
         and note.get("files") == sorted(proofs) and bool(note["paths"])
-        and note["kind"] in ("capture", "segment", "story", "lag")
+        and note["kind"] in ("capture", "segment", "story", "lag", "files")
         and isinstance(note.get("segment"), list | None)
     )  # fmt: skip
     if not is_valid:
@@ -176,11 +170,10 @@ def load(output: Output) -> Manifest | None:
         mounts: Any = form.get("mounts")
         if not _fits(mounts, [str]):
             raise CoordwireError("expected mounts to be a list of paths")
-        files, removing = as_proofs(form.get("files")), as_proofs(form.get("removing"))
-        log = _as_log(form.get("log"))
+        removing, log = as_proofs(form.get("removing")), _as_log(form.get("log"))
         if log.format == TableLog().format:
             _without_commits(units.values())
-        return Manifest(units, files, removing, mounts, log)
+        return Manifest(units, removing, mounts, log)
     except CoordwireError as error:
         raise CoordwireError(
             f"{path} is not as this pipeline writes it: {error.reason}; nothing was changed; "

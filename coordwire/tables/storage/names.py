@@ -4,7 +4,6 @@
     report.html
     TABLE/date=D/topic-T/UNIT-TOKEN-NNNN.parquet
     _manifest/TASK.json                         notes of the units of a task, which are complete
-    _manifest/reports                           what identifies the report.html of a run
     _manifest/writing/                          small files until they are complete
     _manifest/lock, _manifest/commit            empty; only locked (flock)
     _manifest/runs/RUN.lock                     the run that writes here at present
@@ -21,7 +20,7 @@ random and new for each attempt, so that no two writers ever share a name.
 from __future__ import annotations
 
 __all__ = [
-    "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "REPORTS", "RUNS", "WRITING", "attempt_of",
+    "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "RUNS", "WRITING", "attempt_of",
     "data_name", "folder_of", "is_data_name", "is_note_name", "is_own_name", "partition_date",
 ]  # fmt: skip
 
@@ -39,9 +38,6 @@ NOTES = "_manifest"
 LOCK = f"{NOTES}/lock"
 COMMIT = f"{NOTES}/commit"
 RUNS = f"{NOTES}/runs"
-REPORTS = f"{NOTES}/reports"
-"""What the reports were that runs wrote, so that one is replaced and nothing else."""
-
 ATTEMPTS = f"{NOTES}/attempts"
 WRITING = f"{NOTES}/writing"
 """Where small files are until they are whole."""
@@ -68,7 +64,7 @@ _ATTEMPT = re.compile(
     r"/(?:\d{4,}\.part|commit\.json)"
 )
 _OWN = re.compile(
-    rf"{LOCK}|{COMMIT}|{REPORTS}|{RUNS}/[0-9a-f]{{32}}\.lock|{WRITING}/[\w.-]+\.[0-9a-f]{{32}}\.part"
+    rf"{LOCK}|{COMMIT}|{RUNS}/[0-9a-f]{{32}}\.lock|{WRITING}/[\w.-]+\.[0-9a-f]{{32}}\.part"
     rf"|{_NOTE.pattern}|{_ATTEMPT.pattern}"
 )
 
