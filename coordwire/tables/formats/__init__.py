@@ -17,7 +17,7 @@ from __future__ import annotations
 __all__ = ["FORMATS", "PARQUET", "Conflict", "VersionedTable", "check_format", "footers", "open_table"]
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
@@ -114,13 +114,13 @@ def open_table(format_name: str, output: Output, table: str, table_id: str) -> V
     return IcebergTableFiles(output, table, table_id)
 
 
-def differing(present: Mapping[str, str], expected: Mapping[str, str]) -> Sequence[str]:
-    """The columns that have another type than the pipeline writes, as sentences."""
-    return [
-        f"{name} is {present[name]}, expected {kind}"
-        for name, kind in expected.items()
-        if name in present and present[name] != kind
-    ]
+def lacking(place: str, present: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
+    """The columns that a table lacks, by the types of all that it has and should have. Raises
+    `CoordwireError` where one has another type than the pipeline writes."""
+    pairs = [(name, present.get(name, kind), kind) for name, kind in expected.items()]
+    if wrong := [f"{name} is {actual}, expected {kind}" for name, actual, kind in pairs if actual != kind]:
+        raise CoordwireError(f"{place}: {'; '.join(wrong)}: choose another --out")
+    return [name for name in expected if name not in present]
 
 
 READERS = 8

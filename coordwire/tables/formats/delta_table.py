@@ -34,7 +34,7 @@ from deltalake.transaction import (
 from coordwire import __version__
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import arrow_schema, table_schema
-from coordwire.tables.formats import Conflict, differing, footers
+from coordwire.tables.formats import Conflict, footers, lacking
 from coordwire.tables.storage.names import partition_date
 from coordwire.tables.stores import canonical, endpoint, store_of
 
@@ -183,10 +183,8 @@ class DeltaTableFiles:
     def _add_columns(self, delta: DeltaTable) -> None:
         present = {field.name: field.type.to_json() for field in delta.schema().fields}
         expected = {field.name: field.type.to_json() for field in self._schema.fields}
-        if wrong := differing(present, expected):
-            raise CoordwireError(f"{self._place}: {'; '.join(wrong)}: choose another --out")
-        new = [Field(field.name, field.type) for field in self._schema.fields if field.name not in present]
-        if new:
+        if names := lacking(self._place, present, expected):
+            new = [Field(field.name, field.type) for field in self._schema.fields if field.name in names]
             delta.alter.add_columns(new)
             delta.update_incremental()
 

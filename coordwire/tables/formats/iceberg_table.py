@@ -49,7 +49,7 @@ from pyiceberg.types import IcebergType, ListType, StructType
 from coordwire import __version__
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import arrow_schema, table_schema
-from coordwire.tables.formats import Conflict, differing, footers
+from coordwire.tables.formats import Conflict, footers, lacking
 from coordwire.tables.storage.names import partition_date
 from coordwire.tables.stores import canonical, is_uri
 
@@ -312,11 +312,7 @@ class IcebergTableFiles:
             field.name: _type_name(field.field_type) for field in transaction.table_metadata.schema().fields
         }
         expected = {field.name: _type_name(field.field_type) for field in self._schema.fields}
-        if wrong := differing(present, expected):
-            raise CoordwireError(
-                f"{self._output.path(self._table)}: {'; '.join(wrong)}: choose another --out"
-            )
-        if set(expected) - set(present):
+        if lacking(self._output.path(self._table), present, expected):
             with transaction.update_schema() as update:
                 update.union_by_name(self._schema)
 
