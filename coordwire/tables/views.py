@@ -48,9 +48,9 @@ VIEWS: dict[str, Callable[..., str]] = {
 """What makes each view's query, by the view's name."""
 
 
-def once(rows: Iterable[Any], key: str = REBALANCE_KEY) -> list[Any]:
-    """The same of rows in memory, all of which the condition is true of; times are microseconds."""
-    rows, names = list(rows), key.split()
+def once(rows: Iterable[Any]) -> list[Any]:
+    """The same of rebalances in memory; times are microseconds."""
+    rows, names = list(rows), REBALANCE_KEY.split()
     times: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     files: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     keys = [tuple(getattr(row, name) for name in names) for row in rows]

@@ -132,7 +132,8 @@ class DeltaTableFiles:
         return sorted(names)
 
     def commit(self, number: int, adds: Mapping[str, int], removes: Collection[str]) -> None:
-        actions = [self._added(name, adds[name], stats) for name, stats in self._statistics(adds)]
+        new_files = footers(self._output, sorted(adds))
+        actions = [self._added(name, adds[name], delta_statistics(footer)) for name, footer in new_files]
         properties = CommitProperties(
             app_transactions=[Transaction(self._app, number)],
             custom_metadata={"coordwire": __version__, "coordwireCommit": str(number)},
@@ -165,9 +166,6 @@ class DeltaTableFiles:
             raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
         except OSError as error:
             raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
-
-    def _statistics(self, names: Collection[str]) -> list[tuple[str, str]]:
-        return [(name, delta_statistics(footer)) for name, footer in footers(self._output, sorted(names))]
 
     def _added(self, name: str, size: int, stats: str) -> AddAction:
         return AddAction(name.removeprefix(f"{self._table}/"), size, self._values(name), _now(), True, stats)

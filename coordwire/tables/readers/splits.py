@@ -94,14 +94,12 @@ class Part:
     lag: LagInputs | None = None
 
 
-def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
+def segment_parts(files: Iterable[File], options: Options, origins: Origins) -> list[Part]:
     """The parts of these segments: of the topics and partitions that are wanted.
 
-    origins: of all files that were listed; left out, these are all.
+    origins: of all files that were listed.
     """
     parts = []
-    files = list(files)
-    origins = origins or Origins(files)
     for file in files:
         origin = origins.of(file)
         if not options.wants(origin.topic, origin.partition):

@@ -230,7 +230,7 @@ class LocalFolder(Output):
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                if _exists(target, new):
+                if os.access(new, os.F_OK, dir_fd=target, follow_symlinks=False):
                     raise FileExistsError(errno.EEXIST, "File exists", to) from None
                 os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
             else:
@@ -290,14 +290,6 @@ class LocalFolder(Output):
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
-
-
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 class StoreFolder(Output):
