@@ -69,7 +69,7 @@ class FrameRows:
         return self._any_row(entry)
 
     def add(
-        self, entries: Sequence[FrameEntry], builder: RowBuffer, plain: Iterable[bool] | None = None
+        self, entries: Sequence[FrameEntry], builder: RowBuffer, plain: Sequence[bool] | None = None
     ) -> Iterator[Any]:
         """Add the rows of these frames; the batches that have come together, as if each were added alone.
 
@@ -80,8 +80,10 @@ class FrameRows:
             return
         flags = self._judge.flags(entries) if plain is None else plain
         sizes = [4 * len(entry.body) + ROW for entry in entries]
-        not_plain = {id(entry) for entry, flag in zip(entries, flags, strict=True) if not flag}
-        columns = partial(self._mixed_columns, not_plain) if not_plain else self._plain_columns
+        columns = self._plain_columns
+        if not all(flags):
+            not_plain = {id(entry) for entry, flag in zip(entries, flags, strict=True) if not flag}
+            columns = partial(self._mixed_columns, not_plain)
         yield from builder.add_items(entries, sizes, columns)
 
     def _mixed_columns(self, not_plain: set[int], entries: Sequence[FrameEntry]) -> list[list[Any]]:

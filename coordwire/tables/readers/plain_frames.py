@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from coordwire._speedups import native
 from coordwire.capture.answer_errors import (
-    LONGEST_TEXT,
     ErrorPlace,
     KnownAnswers,
     carries_codes,
@@ -71,12 +70,11 @@ def error_row_maker(
 
 def _scope() -> dict[str, Any]:
     """The names that the expressions use."""
-    ends, answers = KnownEnds(), KnownAnswers(_Answers().of)
+    ends, answers = KnownEnds(), _Answers()
     return {
         "lists": _slot_lists, "names": _Names(), "apis": _Apis(),
-        "known_ends": ends.known, "ends_of": ends,
-        "no_answer": NO_ANSWER, "known_answers": answers.known, "answer_of": answers.of,
-        "longest": LONGEST_TEXT,  # the hash of a long text takes longer than what it says
+        "known_ends": ends.known, "ends_of": ends, "no_answer": NO_ANSWER,
+        "usual": answers, "answer_of": KnownAnswers(answers.of).of,
     }  # fmt: skip
 
 
@@ -127,32 +125,31 @@ AnswerValues: TypeAlias = "tuple[int | None, int | None, str | None]"
 NO_ANSWER: AnswerValues = (None, *NO_CODE)
 
 
-class _Answers:
-    """What the texts of responses say."""
+class _Answers(dict[tuple[Any, Any], tuple[slice, str, AnswerValues]]):
+    """What the texts of responses say. By API and version: what most texts have in one place, and what they
+    say then, if they have no error codes."""
 
-    def __init__(self) -> None:
-        self._layouts: dict[tuple[int | None, int | None], tuple[bool, tuple[int | None, str | None]]] = {}
+    def __missing__(self, api: tuple[int, int]) -> tuple[slice, str, AnswerValues]:
+        """Look whether a response has a throttle time, which is mostly 0, and where; and its error code and
+        name where all codes in it are 0."""
+        key, version = api
+        cls = find_message(key, "response")
+        code = (0, "NONE") if carries_codes(cls, version) else NO_CODE
+        names = [field.name for field in fields_of(cls) if field.exists(version)]
+        value: tuple[slice, str, AnswerValues] = slice(0), "", (None, *code)
+        if "throttle_time_ms" in names:
+            text = f"{{{_KEY}0," if names[0] == "throttle_time_ms" else f",{_KEY}0}}"
+            part = slice(len(text)) if text[0] == "{" else slice(-len(text), None)
+            value = part, text, (0, *code)
+        self[api] = value
+        return value
 
     def of(self, entry: FrameEntry) -> AnswerValues:
         """What the text of a plain response says."""
-        key = entry.api_key, entry.body_version
-        has_throttle, code = self._layouts.get(key) or self._add_layout(*key)
+        _, usual, (_, *code) = self[entry.api_key, entry.body_version]
         text, flags = entry.text or NO_TEXT
-        if flags & HAS_CODES:
-            code = error_code(entry) or NO_CODE
-        return _throttle(text) if has_throttle and text is not None else None, *code
-
-    def _add_layout(self, key: int | None, version: int | None) -> tuple[bool, tuple[int | None, str | None]]:
-        """Whether a response has a throttle time; its error code and name where all codes in it are 0."""
-        assert key is not None
-        assert version is not None
-        cls = find_message(key, "response")
-        code = (0, "NONE") if carries_codes(cls, version) else NO_CODE
-        has_throttle = any(
-            field.name == "throttle_time_ms" and field.exists(version) for field in fields_of(cls)
-        )
-        layout = self._layouts[key, version] = has_throttle, code
-        return layout
+        error = error_code(entry) if flags & HAS_CODES else None
+        return _throttle(text) if usual and text is not None else None, *(error or code)
 
 
 def _throttle(text: str) -> int | None:
@@ -206,7 +203,8 @@ _VALUES = {
     "error_code": "[one[1] for one in answers]",
     "error_name": "[one[2] for one in answers]",
     "body": "texts",
-    "raw": "[body if found & 2 else None for body, found in zip(bodies, flags)]",
+    "raw": "[body if found & 2 else None for body, found in zip(bodies, flags)] if max(flags) & ~1"
+    " else [None] * len(es)",
 }
 """The columns that differ, as expressions by the lists of the entries' values."""
 
@@ -227,8 +225,9 @@ def plain_columns(es):
     ends = [known_ends.get(id(connection)) or ends_of(connection) for connection in connections]
     answers = [
         no_answer if asked is None
-        else len(text) <= longest and known_answers.get((key, version, text)) or answer_of(e, text)
-        for e, asked, key, version, text in zip(es, requests, keys, body_versions, texts)
+        else known[2] if text[(known := usual[key, version])[0]] == known[1] and not found & 1
+        else answer_of(e, text)
+        for e, asked, key, version, text, found in zip(es, requests, keys, body_versions, texts, flags)
     ]
     return ({values})
 """
