@@ -22,7 +22,7 @@ __all__ = [
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from coordwire.errors import CoordwireError
@@ -402,6 +402,11 @@ def ddl(columns: Sequence[Column]) -> str:
 
 def arrow_schema(columns: Sequence[Column]) -> pyarrow.Schema:
     """The columns as an Arrow schema, with the types that Spark gives them."""
+    return _schema(tuple(columns))
+
+
+@lru_cache(maxsize=64)
+def _schema(columns: tuple[Column, ...]) -> pyarrow.Schema:
     import pyarrow
 
     return pyarrow.schema([pyarrow.field(column.name, arrow_type(column.type)) for column in columns])

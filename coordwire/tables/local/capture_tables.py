@@ -35,7 +35,7 @@ from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows
 from coordwire.tables.readers.group_rows import STORIES, EventRows
 from coordwire.tables.readers.rows import RowBuffer, quarantine_row, record_batch
 from coordwire.tables.readers.traffic_rows import TrafficRows
-from coordwire.tables.storage.parquet_files import parquet_writer
+from coordwire.tables.storage.parquet_files import TableWriter
 from coordwire.tables.storage.unit_attempt import Sink
 from coordwire.timeline.from_wire.timeline import Timeline, TimelineDialect
 
@@ -105,7 +105,7 @@ class ParquetTable(TableFile):
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
         super().__init__(BATCH)
         self._schema = arrow_schema(columns)
-        self._writer = parquet_writer(sink, self._schema)
+        self._writer = TableWriter(sink, self._schema)
 
     def _batch(self, columns: Iterable[Sequence[Any]]) -> None:
         batch = record_batch(columns, self._schema)

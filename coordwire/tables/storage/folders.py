@@ -131,9 +131,13 @@ class LocalFolder(Output):
     def at(self, name: str, create: bool = False) -> Iterator[tuple[int, str]]:
         """The descriptor of the folder that holds a file, and the file's own name."""
         *folders, last = checked(name)
-        if create:
+        try:
+            current = os.open(self.root, _DIRECTORY)
+        except FileNotFoundError:
+            if not create:
+                raise
             os.makedirs(self.root, exist_ok=True)
-        current = os.open(self.root, _DIRECTORY)
+            current = os.open(self.root, _DIRECTORY)
         try:
             for depth, folder in enumerate(folders):
                 below = self._enter(current, folder, "/".join(folders[: depth + 1]), create)
@@ -144,12 +148,13 @@ class LocalFolder(Output):
             os.close(current)
 
     def _enter(self, current: int, folder: str, path: str, create: bool) -> int:
-        if create:
-            with suppress(FileExistsError):
-                os.mkdir(folder, dir_fd=current)
         try:
             return os.open(folder, _DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
         except OSError as error:
+            if create and error.errno == errno.ENOENT:
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=current)
+                return self._enter(current, folder, path, create=False)
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
                 raise LinkError(
                     f"{posixpath.join(self.root, path)} is a symbolic link or a file, expected a folder: "

@@ -8,7 +8,7 @@ unit writes files of its own, which appear in their folders when they are comple
 
 from __future__ import annotations
 
-__all__ = ["UnitFiles", "parquet_writer", "read_rows"]
+__all__ = ["TableWriter", "UnitFiles", "read_rows"]
 
 from collections import Counter
 from collections.abc import Iterator
@@ -35,6 +35,9 @@ READ_TOGETHER = 65_536
 """Rows of a file that are in memory at once, of each batch; one is read ahead."""
 
 COMPRESSION = "snappy"
+BUFFER = 1 << 12
+"""Bytes that are given to a file's sink together, at least, but for the last."""
+
 WRITTEN_TOGETHER = 8_192
 """Values of a column that its encoder takes at once."""
 
@@ -46,15 +49,28 @@ _REPEATED = {
 """Columns whose values repeat: only those get a dictionary."""
 
 
-def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
-    """A pyarrow writer of one file of a table."""
-    import pyarrow.parquet
+class TableWriter:
+    """Writes one file of a table; the sink gets its many small pieces together."""
 
-    return pyarrow.parquet.ParquetWriter(
-        sink, schema, compression=COMPRESSION,
-        use_dictionary=[column for column in schema.names if column in _REPEATED],
-        write_batch_size=WRITTEN_TOGETHER,
-    )  # fmt: skip
+    def __init__(self, sink: Sink, schema: pyarrow.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        self._stream = pa.BufferedOutputStream(pa.PythonFile(sink, "w"), BUFFER)
+        self._writer = pyarrow.parquet.ParquetWriter(
+            self._stream, schema, compression=COMPRESSION,
+            use_dictionary=[column for column in schema.names if column in _REPEATED],
+            write_batch_size=WRITTEN_TOGETHER,
+        )  # fmt: skip
+
+    def write_batch(self, batch: pyarrow.RecordBatch) -> None:
+        """Write rows."""
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Complete the file; the sink stays open."""
+        self._writer.close()
+        self._stream.flush()
 
 
 def read_rows(
@@ -82,7 +98,7 @@ class UnitFiles:
     def __init__(self, attempt: Attempt, unit: str) -> None:
         self.attempt = attempt
         self._unit = unit
-        self._open: dict[tuple[str, str], tuple[Any, str]] = {}
+        self._open: dict[tuple[str, str], tuple[TableWriter, str]] = {}
         self._written: Counter[str] = Counter()
         self.names: list[str] = []
         self.rows: Counter[str] = Counter()
@@ -95,13 +111,13 @@ class UnitFiles:
             self._written[name] += rows.num_rows
             writer.write_batch(rows)
 
-    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
+    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[TableWriter, str]:
         writer = self._open.pop((table, folder), None)
         if writer is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
             name, sink = self.attempt.open(self._unit, table, folder)
-            writer = parquet_writer(sink, schema), name
+            writer = TableWriter(sink, schema), name
         self._open[table, folder] = writer  # the latest used is last
         return writer
 

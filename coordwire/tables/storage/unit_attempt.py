@@ -135,13 +135,14 @@ class Attempt:
             return
         sink.close()
         with self._folder.open(part) as stream:
-            read_back = digest(stream)
+            content = io.BytesIO(stream.read(sink.size + 1)) if sink.size <= BLOCK else stream
+            read_back = digest(content)
             if read_back != [sink.size, sink.crc]:
                 raise CoordwireError(
                     f"{part}: {read_back[0]} bytes were read back, {sink.size} different ones were written"
                 )
-            stream.seek(0)
-            _check_rows(stream, part, rows)
+            content.seek(0)
+            _check_rows(content, part, rows)
 
     def publish(self, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Put the files into their places and write the notes of the units, each with its `files`; returns
