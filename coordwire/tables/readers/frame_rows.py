@@ -12,7 +12,6 @@ __all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from coordwire.capture.answer_errors import (
@@ -20,16 +19,15 @@ from coordwire.capture.answer_errors import (
     KnownAnswers,
     asked_places,
     error_code,
-    error_places,
     own_places,
 )
-from coordwire.capture.body_text import NO_TEXT, body_text
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import FrameContent, encode, frame_content, text
 from coordwire.capture.plain_lines import PlainFrames, is_plain
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.codec.transcriber import HAS_CODES
-from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, error_row_maker
+from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker
 from coordwire.tables.readers.rows import RowBuffer, microseconds
 
 ERROR_SIZE = 300
@@ -125,41 +123,33 @@ class ErrorRows:
         self._columns = columns
         self._show_secrets = show_secrets
         self._places = KnownAnswers(own_places)
-        self._plain_rows = error_row_maker(columns, self._places_of)
 
     def rows(self, entries: Iterable[FrameEntry]) -> list[Sequence[Any]]:
         """One for each error code that is not 0, in the order of the columns."""
-        coded = []
+        rows: list[Sequence[Any]] = []
         for entry in entries:
             if entry.direction == "response":
                 body, flags = entry.text or body_text(entry)
                 if body is None or flags & HAS_CODES:
-                    coded.append(entry)
-        rows: list[Sequence[Any]] = []
-        for plain, group in groupby(coded, partial(is_plain, show_secrets=self._show_secrets)):
-            run = list(group)
-            rows += self._plain_rows(run) if plain else chain.from_iterable(map(self._rows, run))
+                    own = own_places(entry) if body is None else self._places.of(entry, body)
+                    rows += self._rows(entry, asked_places(entry, own))
         return rows
 
-    def _places_of(self, entry: FrameEntry) -> list[ErrorPlace]:
-        """The places of the error codes of a plain response."""
-        return asked_places(entry, self._places.of(entry, (entry.text or NO_TEXT)[0] or ""))
-
-    def _rows(self, entry: FrameEntry) -> Sequence[Sequence[Any]]:
-        """The rows of any response."""
-        places = error_places(entry)
+    def _rows(self, entry: FrameEntry, places: Sequence[ErrorPlace]) -> Sequence[Sequence[Any]]:
+        """The rows of a response with errors in these places."""
         hidden = NOTHING if self._show_secrets or not places else withheld(entry)
-        if hidden.body:
+        if hidden.body or not places:
             return ()
-        rows = [_error_row(entry, place, hidden) for place in places]
+        frame = {name: _COLUMNS[name](entry, _NO_CONTENT) for name in _OF_FRAME}
+        frame["client_id"] = None if hidden.client else entry.client_id
+        rows = [frame | _of_place(place, hidden) for place in places]
         return [[row[name] for name in self._columns] for row in rows]
 
 
-def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
-    row = {name: _COLUMNS[name](entry, _NO_CONTENT) for name in _OF_FRAME}
-    return row | {
-        "client_id": None if hidden.client else entry.client_id, "error_path": place.path,
-        "error_code": place.code, "error_name": place.name,
+def _of_place(place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
+    """The columns of the place of an error code."""
+    return {
+        "error_path": place.path, "error_code": place.code, "error_name": place.name,
         "error_message": None if place.message_path in hidden.paths else place.message,
         "topic": place.topic or None, "partition": place.partition, "group_id": place.group,
     }  # fmt: skip

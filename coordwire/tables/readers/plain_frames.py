@@ -1,5 +1,4 @@
-"""Rows of plain frames and of the error codes in them: whole Kafka frames whose body's text is known and of
-which nothing is withheld.
+"""Columns of plain frames: whole Kafka frames whose body's text is known and of which nothing is withheld.
 
 Strategy: each wanted column has an expression by lists of what is in the frames' slots; the function that
 makes columns is built from these once. Rule: columns hold what the JSON lines of the same frames hold.
@@ -7,14 +6,13 @@ makes columns is built from these once. Rule: columns hold what the JSON lines o
 
 from __future__ import annotations
 
-__all__ = ["NO_CODE", "THROTTLE", "KnownEnds", "column_maker", "error_row_maker"]
+__all__ = ["NO_CODE", "THROTTLE", "KnownEnds", "column_maker"]
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from coordwire._speedups import native
 from coordwire.capture.answer_errors import (
-    ErrorPlace,
     KnownAnswers,
     carries_codes,
     error_code,
@@ -46,26 +44,6 @@ def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Seq
     exec(_COLUMNS.format(values=values), scope)
     function: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]] = scope["plain_columns"]
     return function
-
-
-def error_row_maker(
-    columns: Sequence[str], places_of: Callable[[FrameEntry], Sequence[ErrorPlace]]
-) -> Callable[[Sequence[FrameEntry]], list[Sequence[Any]]]:
-    """A function that makes the rows of the error codes of plain responses."""
-    own = [name for name in columns if name not in _PLACES]
-    own_columns = column_maker(own)
-    values = "".join(f"{_PLACES.get(name, name)}, " for name in columns)
-    row: Callable[..., Sequence[Any]] = eval(f"lambda p, {', '.join(own)}: ({values})", {})
-
-    def rows(entries: Sequence[FrameEntry]) -> list[Sequence[Any]]:
-        frames = zip(*own_columns(entries), strict=True) if own else [()] * len(entries)
-        return [
-            row(place, *frame)
-            for entry, frame in zip(entries, frames, strict=True)
-            for place in places_of(entry)
-        ]
-
-    return rows
 
 
 def _scope() -> dict[str, Any]:
@@ -146,10 +124,10 @@ class _Answers(dict[tuple[Any, Any], tuple[slice, str, AnswerValues]]):
 
     def of(self, entry: FrameEntry) -> AnswerValues:
         """What the text of a plain response says."""
-        _, usual, (_, *code) = self[entry.api_key, entry.body_version]
+        _, usual, (_, *no_error) = self[entry.api_key, entry.body_version]
         text, flags = entry.text or NO_TEXT
-        error = error_code(entry) if flags & HAS_CODES else None
-        return _throttle(text) if usual and text is not None else None, *(error or code)
+        code = error_code(entry) or NO_CODE if flags & HAS_CODES else no_error
+        return _throttle(text) if usual and text is not None else None, *code
 
 
 def _throttle(text: str) -> int | None:
@@ -164,17 +142,6 @@ def _throttle(text: str) -> int | None:
     at += len(_KEY)
     return int(text[at : at + _DIGITS].partition(",")[0].partition("}")[0])
 
-
-_PLACES = {
-    "error_path": "p.path",
-    "error_code": "p.code",
-    "error_name": "p.name",
-    "error_message": "p.message",
-    "topic": "p.topic or None",
-    "partition": "p.partition",
-    "group_id": "p.group",
-}
-"""The columns of an error code, as expressions by its place `p`."""
 
 _SLOTS = (
     "capture", "number", "flow", "time_ns", "body", "api_key", "api_version", "body_version",
