@@ -20,8 +20,8 @@ from coordwire.timeline.from_wire.group_table import TopicsById
 MOST = 4_000
 """So many answers are remembered."""
 
-LONGEST = 2_048
-"""Bytes of an answer that is."""
+SHORTEST, LONGEST = 9, 2_048
+"""Bytes of an answer that is; one that was not read from bytes has none."""
 
 PartitionEnd = tuple[TopicPartition, int]
 """A partition and its high watermark."""
@@ -39,13 +39,13 @@ class RepeatedAnswers:
     def find(self, entry: FrameEntry) -> Sequence[PartitionEnd] | None:
         """The ends of partitions in an answer that is known; None for one that isn't."""
         body = entry.body
-        if len(body) > LONGEST or self._changes != self._names.changes:
+        if not SHORTEST <= len(body) <= LONGEST or self._changes != self._names.changes:
             return None
         return self._known.get((entry.api_key, entry.api_version, body[4:]))
 
     def remember(self, entry: FrameEntry, ends: Sequence[PartitionEnd] = ()) -> None:
         """An answer that was read whole, and has had its effect."""
-        if len(entry.body) > LONGEST or entry.deviations:
+        if not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
             return
         if self._changes != self._names.changes or len(self._known) >= MOST:
             self._known.clear()
