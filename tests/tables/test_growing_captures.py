@@ -3,9 +3,11 @@ whatever bytes are there when, under rotation, restarts and replays. Without Spa
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,23 @@ def test_a_ring_whose_names_are_used_again(tmp_path: Path) -> None:
     quarantine.batch()
     reasons = {row["reason"] for row in quarantine.rows}
     assert "it was overwritten before it was read" in reasons
+
+
+@pytest.mark.parametrize("knows_start", [True, False])
+def test_files_that_are_compressed_after_their_rotation(tmp_path: Path, *, knows_start: bool) -> None:
+    """As by `tcpdump -z gzip`: their frames were read."""
+    path, stream = CAPTURES / f"{NAMES[0]}.pcap", Stream(tmp_path)
+    data, ends = path.read_bytes(), [end for _, end in packets(path)]
+    cuts = [24, *ends[20:100:20], len(data)]
+    for number, (begin, end) in enumerate(pairwise(cuts)):
+        (tmp_path / f"x.pcap{number}").write_bytes(data[:24] + data[begin:end])
+        stream.batch(knows_start=knows_start)
+        if number:
+            done = tmp_path / f"x.pcap{number - 1}"
+            (tmp_path / f"{done.name}.gz").write_bytes(gzip.compress(done.read_bytes()))
+            done.unlink()
+            stream.batch(knows_start=knows_start)
+    assert stream.rows == of_source("kafka-capture", path)
 
 
 def test_names_that_are_reused_are_other_files(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from coordwire.capture.rotation import PCAP_HEADER, continued
 from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import MEBI, Options
-from coordwire.tables.readers.files import File, is_uri, open_stream
+from coordwire.tables.readers.files import File, is_uri
 from coordwire.tables.readers.rows import Bad, quarantine_batch
 from coordwire.tables.readers.sources import SourceDefinition
 from coordwire.tables.readers.splits import Part
@@ -268,9 +268,10 @@ class _WaitingCapture:
 
 
 def _first_packet(path: str) -> tuple[int, str] | None:
-    """The time of a capture's first packet, and a hash of it; None if it isn't written yet."""
+    """The time of a capture's first packet, and a hash of it; None if it isn't written yet, or is compressed:
+    what `tcpdump -z` makes of a file has frames that were read."""
     try:
-        with open_stream(path) as stream:
+        with open(path, "rb") as stream:
             head = stream.read(4)
             if not is_capture(head):
                 return None
