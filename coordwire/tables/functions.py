@@ -27,6 +27,7 @@ __all__ = [
 import inspect
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
@@ -440,6 +441,7 @@ FUNCTIONS = {
 
 def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Make the functions known to a connection of DuckDB, with all arguments; returns their names."""
+    import duckdb
     import pyarrow as pa
 
     def types(kinds: Iterable[str]) -> list[Any]:
@@ -449,6 +451,8 @@ def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
     create: Any = connection.create_function
     for function in FUNCTIONS.values():
+        with suppress(duckdb.InvalidInputException):  # it isn't known yet
+            connection.remove_function(function.name)
         create(
             function.name, function, types(function.arguments.values()),
             *types([struct_type(function.result)]), type="arrow", null_handling="special",

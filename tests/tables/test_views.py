@@ -67,6 +67,19 @@ def test_a_commit_in_a_capture_and_in_a_log() -> None:
     ]  # fmt: skip
 
 
+def test_an_idle_consumer_commits_one_offset_again_and_again() -> None:
+    """A capture that has one of the commits, or one that was refused, says nothing of the others."""
+    logged = [commit("log", 5, minute) for minute in range(0, 50, 5)]
+    rows = [*logged, commit("capture", 5, 50.1), commit("log", 5, 50)]
+    assert len(rows_of("offset_commits_once", "offset_commits", rows)) == 11
+    refused = commit("capture", 7, 60, error_code=27)
+    seen = rows_of("offset_commits_once", "offset_commits", [refused, commit("log", 7, 60.1)])
+    assert seen == [("capture", 7, 60), ("log", 7, 60.1)]
+    unanswered = commit("capture", 8, 60, error_code=None)
+    seen = rows_of("offset_commits_once", "offset_commits", [unanswered, commit("log", 8, 60.1)])
+    assert seen == [("capture", 8, 60)]
+
+
 def test_replicas_of_a_log() -> None:
     """One record of several brokers' copies; a log that has another cluster's generation is none."""
     brokers = [{"input_file": f"/{name}/0.log"} for name in ("two", "one", "three")]
