@@ -139,7 +139,8 @@ def decode_response(
         frame: ResponseFrame[Response] | None = _responses.read(data, True, api_key, version)
         if frame is not None:
             return frame
-    return _read_response(_body(data), api_key, version, strict, None, declined=isinstance(data, bytes))
+    declined = isinstance(data, bytes) and api_key != API_VERSIONS
+    return _read_response(_body(data), api_key, version, strict, None, declined=declined)
 
 
 def _request_key(api_key: int | None, request_class: type[Request[Any]] | None) -> int:
@@ -291,8 +292,9 @@ def read_response(
     body: bytes, api_key: int, version: int, *, strict: bool = True, marks: list[Mark] | None = None
 ) -> ResponseFrame[Response]:
     """`decode_response` of what follows the size prefix."""
-    if _responses is not None and marks is None:
-        frame: ResponseFrame[Response] | None = _responses.read(body, False, api_key, version)
+    framer = find_response_framer(body, api_key)
+    if framer is not None and marks is None:
+        frame: ResponseFrame[Response] | None = framer.read(body, False, api_key, version)
         if frame is not None:
             return frame
     return _read_response(body, api_key, version, strict, marks, declined=True)
@@ -315,7 +317,7 @@ def _read_response(
         ResponseHeader, body, header_version(api_key, version, "response"), strict, deviations, marks
     )
     body_version = answered_version(body, version) if api_key == API_VERSIONS else version
-    declined &= api_key != API_VERSIONS  # it has no route
+    declined &= not refused  # which no framer reads
     message = _message(cls, body, at, body_version, strict, deviations, marks, declined)
     return ResponseFrame(
         header=header,
@@ -390,13 +392,16 @@ def _message(
 # --- in native code ---
 
 
-def _framer(frame: type[_Frame[Any, Any]], header: type[Message], direction: str) -> _native.Framer | None:
+def _framer(
+    frame: type[_Frame[Any, Any]], header: type[Message], direction: str, *, of_versions: bool = False
+) -> _native.Framer | None:
     """What reads and writes a direction's frames in one call, where the native engine runs: None where it
-    doesn't, and for a frame that is left to the functions above, which word what is wrong."""
+    doesn't, and for a frame that is left to the functions above, which word what is wrong. of_versions:
+    whether it serves the answers to ApiVersions or all others."""
 
     def route(key: int, version: int) -> tuple[_native.Program, _native.Program] | None:
         """The programs of header and message."""
-        if (key, direction) == (API_VERSIONS, "response"):  # its body may be of another version
+        if ((key, direction) == (API_VERSIONS, "response")) != of_versions:
             return None
         try:
             cls = find_message(key, direction)
@@ -411,8 +416,17 @@ def _framer(frame: type[_Frame[Any, Any]], header: type[Message], direction: str
 
 _requests = _framer(RequestFrame, RequestHeader, "request")
 _responses = _framer(ResponseFrame, ResponseHeader, "response")
+_versions = _framer(ResponseFrame, ResponseHeader, "response", of_versions=True)
 request_framer, response_framer = _requests, _responses
 """The same for connections, which read frames in place; None without the native engine."""
+
+
+def find_response_framer(body: bytes, api_key: int) -> _native.Framer | None:
+    """What reads this answer, given without its size prefix, in one call; None without the native engine, and
+    for a refusal of ApiVersions, whose body may be of another version than it is asked for."""
+    if api_key != API_VERSIONS:
+        return _responses
+    return None if is_unsupported_version(body) else _versions
 
 
 __all__ = [
@@ -425,6 +439,7 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
+    "find_response_framer",
     "is_unsupported_version",
     "read_request",
     "read_response",

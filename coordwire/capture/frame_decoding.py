@@ -23,11 +23,11 @@ from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import (
+    find_response_framer,
     is_unsupported_version,
     read_request,
     read_response,
     request_framer,
-    response_framer,
 )
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, header_version
@@ -211,8 +211,8 @@ def _fill_in(entry: FrameEntry, *, strict: bool) -> bool:
     if request is None:
         if request_framer is not None:
             parts = request_framer.parts(entry.body)
-    elif response_framer is not None:
-        parts = response_framer.parts(entry.body, request.api_key, request.api_version)
+    elif (framer := find_response_framer(entry.body, request.api_key)) is not None:
+        parts = framer.parts(entry.body, request.api_key, request.api_version)
     if parts is not None:
         entry.header, entry.message, has_zero = parts
         entry.error, entry.deviations = None, []
