@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coordwire.capture.conversation import AnyConversation
     from coordwire.capture.pending_requests import PendingRequests
     from coordwire.connection.dialect import Side
+    from coordwire.designs.dialects.connection import ConnectionDialect
     from coordwire.timeline.from_wire.timeline import DialectGroups
 
 __all__ = ["AlternativeDialect", "find_alternative"]
@@ -53,12 +54,15 @@ class AlternativeDialect:
         """A recorded connection's conversation, until that is decided."""
 
         def opened() -> AnyConversation:
-            from coordwire.designs.dialects.connection import ConnectionDialect
-
-            dialect = ConnectionDialect(Dialect.ZOOKEEPER)
-            return dialect.conversation(capture, number, strict=strict, waiting=waiting)
+            return self._dialect.conversation(capture, number, strict=strict, waiting=waiting)
 
         return _Undecided(opened)  # type: ignore[return-value]  # only what decides is asked of it
+
+    @cached_property
+    def _dialect(self) -> ConnectionDialect:
+        from coordwire.designs.dialects.connection import ConnectionDialect
+
+        return ConnectionDialect(Dialect.ZOOKEEPER)
 
     def groups(self) -> DialectGroups:
         """The groups of a timeline."""
