@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
+from coordwire._speedups.rows import row_maker
 from coordwire.capture.client_search import OPENING, UNDECIDED, Backlog, Finder, find_protocol, is_tls
 from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
@@ -47,6 +48,8 @@ frame where that is more. Beyond them, the one that began first is given up, and
 
 
 _SIZE = Struct(">i").unpack_from
+
+_connection_end = row_maker(ConnectionEnd)
 
 ENCRYPTED = "encrypted with TLS, which is not decrypted here"
 
@@ -89,8 +92,17 @@ class _Route(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Opening:
+    """A TCP connection of which only SYNs were seen, as of most that are refused. open_flows: the sources of
+    those that haven't ended."""
+
+    client: NetworkAddress
+    open_flows: set[NetworkAddress]
+
+
+@dataclass(slots=True)
 class _Link:
-    """One TCP connection. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
+    """One TCP connection with data. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
 
     conversation: AnyConversation
     backlog: Backlog
@@ -138,6 +150,7 @@ class Connections:
         self.summary = summary
         self.conversations = conversations
         self.ports = frozenset(ports)
+        self._openings: dict[int, _Opening] = {}
         self._links: dict[int, _Link] = {}
         self._undecided: OrderedDict[int, _Link] = OrderedDict()
         self._undecided_cost = 0
@@ -253,11 +266,7 @@ class Connections:
         """The entries of an event without bytes."""
         match event:
             case Opened():
-                link = self._link(event.flow)
-                link.opened = True
-                if not link.cutters:
-                    source, target = event.flow.source, event.flow.destination
-                    link.client = target if event.server == source else source
+                self._open(event)
                 return ()
             case Closed():
                 return self._close(event)
@@ -265,6 +274,24 @@ class Connections:
                 return (event._replace(file=self.capture),)
             case _:
                 return self._data(event)
+
+    def _open(self, event: Opened) -> None:
+        """Note whose SYN was seen."""
+        flow = event.flow
+        client = flow.destination if event.server == flow.source else flow.source
+        link = self._links.get(flow.connection)
+        if link is not None:  # in a capture that is out of order, data came before
+            link.opened = True
+            link.open_flows.add(flow.source)
+            if not link.cutters:
+                link.client = client
+            return
+        opening = self._openings.get(flow.connection)
+        if opening is None:
+            self._openings[flow.connection] = _Opening(client, {flow.source})
+        else:
+            opening.client = client
+            opening.open_flows.add(flow.source)
 
     def _frame(self, route: _Route, cutter: FrameSplitter, chunk: Chunk) -> Iterable[Entry]:
         """The entries of a chunk that is one frame, as most are: as `_read`, without its buffer."""
@@ -299,16 +326,20 @@ class Connections:
         if link is None:
             conversations = self.conversations()
             link = self._links[flow.connection] = _Link(conversations[0], Backlog(conversations))
+            opening = self._openings.pop(flow.connection, None)
+            if opening is not None:
+                link.opened, link.client, link.open_flows = True, opening.client, opening.open_flows
         link.open_flows.add(flow.source)
         return link
 
-    def _data(self, event: Chunk | Gap) -> Iterator[Entry]:
+    def _data(self, event: Chunk | Gap) -> Iterable[Entry]:
         link = self._link(event.flow)
         if link.ignored:
-            return
-        if link.cutters:
-            yield from self._read(link, event)
-            return
+            return ()
+        return self._read(link, event) if link.cutters else self._hold(link, event)
+
+    def _hold(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
+        """Hold back what comes of a connection that isn't decided yet; the entries, where this decides it."""
         backlog, number = link.backlog, event.flow.connection
         if not backlog.events:
             self.summary.connections += 1
@@ -492,9 +523,11 @@ class Connections:
             if isinstance(part, UnreadableRange):
                 while link.early and flow.source != link.client:
                     yield from self._early(link, flow)
-                if link.encrypted:
-                    part = part._replace(reason=f"{ENCRYPTED}: {part.reason}")
-                yield part._replace(file=self.capture, flow=name, tcp_stream=flow.stream)
+                reason = f"{ENCRYPTED}: {part.reason}" if link.encrypted else part.reason
+                yield UnreadableRange(
+                    part.position, part.length, reason, part.data, self.capture, name, part.time_ns,
+                    packet=part.packet, first_packet=part.first_packet, tcp_stream=flow.stream,
+                )  # fmt: skip
             elif flow.source == link.client:
                 if (entry := self._request(conversation, part, name)) is not None:
                     yield entry
@@ -559,18 +592,24 @@ class Connections:
 
     def _end(self, link: _Link, event: Closed) -> ConnectionEnd:
         by_client = event.flow.source == link.client
-        return ConnectionEnd(
-            capture=self.capture, flow=link.name(event.flow if by_client else event.flow.reverse),
-            time_ns=event.time_ns, sender="client" if by_client else "broker",
-            kind="rst" if event.ending == "rst" else "fin", packet=event.packet or None,
-        )  # fmt: skip
+        name = link.name(event.flow if by_client else event.flow.reverse)
+        sender, packet = "client" if by_client else "broker", event.packet or None
+        return _connection_end(self.capture, name, event.time_ns, sender, event.ending, packet)
 
-    def _close(self, event: Closed) -> Iterator[Entry]:
-        link = self._links.get(event.flow.connection)
-        if link is None:
-            return
-        self._routes.pop(id(event.flow), None)
+    def _close(self, event: Closed) -> Iterable[Entry]:
         number = event.flow.connection
+        link = self._links.get(number)
+        if link is not None:
+            return self._close_link(link, number, event)
+        opening = self._openings.get(number)
+        if opening is not None:
+            opening.open_flows.discard(event.flow.source)
+            if not opening.open_flows:
+                del self._openings[number]
+        return ()
+
+    def _close_link(self, link: _Link, number: int, event: Closed) -> Iterator[Entry]:
+        self._routes.pop(id(event.flow), None)
         is_last = event.flow.source == link.client or link.open_flows == {event.flow.source}
         if self.ports and is_last and number in self._undecided:
             self._decide_by_port(link, event.flow, closed=True)

@@ -290,8 +290,11 @@ class FrameSplitter:
                 self._effort.refused = 0
             data = bytes(self._sample)
             first, last = self._passed_packets or (None, None)
-            unreadable = UnreadableRange(start, self._passed, reason, data, time_ns=time_ns)
-            parts.append(unreadable._replace(packet=last, first_packet=first))
+            parts.append(
+                UnreadableRange(
+                    start, self._passed, reason, data, time_ns=time_ns, packet=last, first_packet=first
+                )
+            )
         self._passed = 0
         self._passed_packets = None
         self._sample.clear()

@@ -31,6 +31,7 @@ from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, overload
 
+from coordwire._speedups.rows import row_maker
 from coordwire.capture.flows import (
     CaptureCounts,
     Chunk,
@@ -167,6 +168,8 @@ CUT = "cut off by the capture's snap length"
 MISSED = "never captured, though the receiver acknowledged it"
 FULL = "never captured, and too much data waits after it"
 ENDED = "never captured before the flow ended"
+
+_flow, _opened, _gap, _closed = row_maker(Flow), row_maker(Opened), row_maker(Gap), row_maker(Closed)
 
 
 @overload
@@ -334,18 +337,20 @@ class FlowTable:
         elif len(self.halves) >= 2 * self._flows:
             yield from self._forget()
         source, destination = endpoints(key)
-        flow = Flow(source, destination, self._connections, self._stream(key, old, flags))
-        half = HalfStream(flow, key, time_ns)
-        peer = HalfStream(flow.reverse, reverse_key(key), time_ns)
+        back, number = reverse_key(key), self._connections
+        stream = self._stream(key, back, old, flags)
+        half = HalfStream(_flow(source, destination, number, stream), key, time_ns)
+        peer = HalfStream(_flow(destination, source, number, stream), back, time_ns)
         half.peer, peer.peer = peer, half
         self._connections += 1
-        self.halves[peer.key] = peer
+        self.halves[back] = peer
         self.halves[key] = half  # last, as the keys are the same where a port talks to itself
         return half
 
-    def _stream(self, key: bytes, old: HalfStream | None, flags: int) -> int:
-        """The number of a connection that begins, perhaps in place of an old one."""
-        former, back = self._idle.pop(key, None), self._idle.pop(reverse_key(key), None)
+    def _stream(self, key: bytes, reverse: bytes, old: HalfStream | None, flags: int) -> int:
+        """The number of a connection that begins, perhaps in place of an old one. reverse: the key of its
+        other direction."""
+        former, back = self._idle.pop(key, None), self._idle.pop(reverse, None)
         if flags & SYN:  # after packets of its own direction it begins another
             known = back if old is None and former is None else None
         else:
@@ -372,7 +377,7 @@ class FlowTable:
         if not half.opened:
             half.opened = True
             server = half.flow.source if segment.flags & ACK else half.flow.destination
-            yield Opened(half.flow, segment.time_ns, server)
+            yield _opened(half.flow, segment.time_ns, server)
         if segment.flags & ACK and not peer.started and not peer.closed:  # its own SYN wasn't captured
             peer.isn = (segment.acknowledged - 1) & MASK
             peer.start(segment.acknowledged)
@@ -404,7 +409,7 @@ class FlowTable:
                 yield Chunk(half.flow, time_ns, start, payload, packet)
             if stop < end:
                 half.advance(end)
-                yield Gap(half.flow, time_ns, stop, end - stop, CUT)
+                yield _gap(half.flow, time_ns, stop, end - stop, CUT)
         else:
             self._hold(half, start, payload, end, segment)
             yield from self._drain(half, time_ns)
@@ -450,7 +455,7 @@ class FlowTable:
             half.joined.pop(start, None)
             self._weigh(half, -PIECE - len(data or b""))
             if data is None:
-                yield Gap(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
+                yield _gap(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data, packet)
         if ready:
@@ -472,7 +477,8 @@ class FlowTable:
         start = half.offset
         end = hole_end(half)
         half.advance(end)
-        yield Gap(half.flow, half.pieces[0].time_ns if half.pieces else time_ns, start, end - start, reason)
+        own_ns = half.pieces[0].time_ns if half.pieces else time_ns
+        yield _gap(half.flow, own_ns, start, end - start, reason)
         yield from self._drain(half, None)
         half.waiting = bool(half.pieces) or half.fin > half.offset
 
@@ -514,13 +520,13 @@ class FlowTable:
             if ending != "fin" and 1 < unseen <= AHEAD and not (ending == "end" and self._may_come(half)):
                 start = half.offset
                 half.advance(start + unseen)
-                yield Gap(half.flow, time_ns, start, unseen, MISSED)
+                yield _gap(half.flow, time_ns, start, unseen, MISSED)
             if ending == "fin":
                 half.edge = (half.edge + 1) & MASK
         half.closed = True
         half.next = -1
         if half.started:
-            yield Closed(half.flow, time_ns, ending, half.last_packet if ending in ("fin", "rst") else 0)
+            yield _closed(half.flow, time_ns, ending, half.last_packet if ending in ("fin", "rst") else 0)
 
     @staticmethod
     def _may_come(half: HalfStream) -> bool:
