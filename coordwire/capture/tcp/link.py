@@ -54,6 +54,7 @@ EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # of IPv6, all with a length
 FRAGMENT, AUTHENTICATION = 44, 51
 
 # first byte, total length, fragment, protocol; addresses and ports; sequence, acknowledged, flags
+_new = tuple.__new__  # a call less than that of the class
 _COMMON = struct.Struct("!BxHxxHxBxx12sIIH").unpack_from
 _TCP = struct.Struct("!4sIIH").unpack_from
 _SHORT = struct.Struct("!H").unpack_from
@@ -142,17 +143,8 @@ def read_segments(
                 length = end - start
                 if flags < 0x5000 or length < 0:
                     raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv4 packet of {total}")
-                segment = TcpSegment(
-                    time_ns,
-                    position + start,
-                    key,
-                    sequence,
-                    acknowledged,
-                    flags & 0x3F,
-                    data[start:end],
-                    length,
-                    number,
-                )
+                values = time_ns, position + start, key, sequence, acknowledged, flags & 0x3F
+                segment = _new(TcpSegment, (*values, data[start:end], length, number))
             else:
                 general = _general(time_ns, position, data, at, wire, number)
                 if general is None:
