@@ -462,8 +462,12 @@ class Connections:
         broker = flow.destination if flow.source == link.client else flow.source
         conversation.connection = TcpConnection(flow.stream, link.client, broker)
         for source in (flow.source, flow.destination):
-            fits = conversation.fits_request if source == link.client else conversation.fits_response
-            link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=conversation.head)
+            is_client = source == link.client
+            fits = conversation.fits_request if is_client else conversation.fits_response
+            may_fit = None if is_client else conversation.may_answer
+            link.cutters[source] = FrameSplitter(
+                fits, in_step=link.opened, head=conversation.head, may_fit=may_fit
+            )
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
         """Read the events that were held back."""

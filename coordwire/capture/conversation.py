@@ -75,6 +75,7 @@ class AnyConversation(Protocol):
     def sender(self, buffer: bytearray, at: int, end: int) -> Side | None: ...
     def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
+    def may_answer(self, buffer: bytearray, at: int, stop: int) -> bool: ...
     def close(self) -> None: ...
     def resolve(self) -> AnyConversation: ...
 
@@ -428,6 +429,18 @@ class Conversation:
         if effort is not None:
             effort.succeeded(size)
         return True
+
+    def may_answer(self, buffer: bytearray, at: int, stop: int) -> bool:
+        """Whether `fits_response` may agree to an index of this range, after each of which are eight bytes:
+        the id of a request that waits is there."""
+        if not self._waiting:
+            return False
+        ids, words = self._waiting.keys(), part_of(buffer, at + PREFIX, stop + 7)
+        for first in range(PREFIX):
+            count = (len(words) - first) // PREFIX
+            if not ids.isdisjoint(struct.unpack_from(f">{count}i", words, first)):
+                return True
+        return False
 
     def _entry(
         self,

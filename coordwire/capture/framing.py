@@ -90,10 +90,16 @@ Fits = Callable[[bytearray, int, Effort], bool]
 """Whether a frame may begin at this index; fewer bytes than it wants to see are a no. It isn't asked where
 the first byte shows that the size is beyond the budget."""
 
+MayFit = Callable[[bytearray, int, int], bool]
+"""Whether a frame may begin at one of the indexes of this range; a no spares the question for each."""
+
+SEARCHED = 1024
+"""Indexes of one such range."""
+
 
 class FrameSplitter:
     """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame;
-    `head`: how many bytes `fits` wants to see at least."""
+    `head`: how many bytes `fits` wants to see at least; `may_fit`: None where each index is asked for."""
 
     __slots__ = (
         "_effort",
@@ -108,12 +114,14 @@ class FrameSplitter:
         "fits",
         "head",
         "in_step",
+        "may_fit",
         "position",
         "reason",
     )
 
-    def __init__(self, fits: Fits, *, in_step: bool, head: int = HEAD) -> None:
+    def __init__(self, fits: Fits, *, in_step: bool, head: int = HEAD, may_fit: MayFit | None = None) -> None:
         self.fits = fits
+        self.may_fit = may_fit
         self.head = head
         self.in_step = in_step
         self.buffer = bytearray()
@@ -249,9 +257,16 @@ class FrameSplitter:
     def _search(self, time_ns: int | None, parts: list[FrameBody | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         buffer, effort, most = self.buffer, self._effort, current().frame >> 24
-        end = len(buffer)
+        end, may_fit = len(buffer) - self.head + 1, self.may_fit
         index = self.at
-        while index + self.head <= end:
+        range_end = index + 1  # most frames are found at once
+        while index < end:
+            if index == range_end and may_fit is not None:
+                range_end = min(index + SEARCHED, end)
+                if not may_fit(buffer, index, range_end):
+                    effort.remaining += TRIES * (range_end - index)
+                    index = range_end
+                    continue
             effort.remaining += TRIES
             if buffer[index] <= most and self.fits(buffer, index, effort):  # or no size can be there
                 self._pass(index - self.at)
@@ -259,7 +274,7 @@ class FrameSplitter:
                 self.in_step = True
                 return True
             index += 1
-        self._pass(max(min(index, end) - self.at, 0))
+        self._pass(index - self.at)
         return False
 
     def _pass(self, count: int) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import limits
+from coordwire.capture.conversation import Conversation
 from coordwire.capture.framing import (
     HEAD,
     KEEP,
@@ -271,3 +272,24 @@ def test_a_request_is_within_the_budget_of_a_frame() -> None:
         with limits(frame=most):
             assert may_be_request(head) is may
     assert not may_be_request(struct.pack(">ihhih", 9, 18, 0, 0, -1))
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"\0\0\0\x0a\0\0\0\x07", b"\0\0\0\x07", b"\0", b"\x07", b"x" * 40, bytes(1500)])
+    ),
+    st.sets(st.sampled_from([7, 7 << 8, 0, 3]), max_size=3),
+)
+def test_a_search_by_ids_finds_what_a_search_of_each_place_finds(pieces: list[bytes], ids: set[int]) -> None:
+    """Each with the same effort left."""
+    outcomes = []
+    for is_asked in (False, True):
+        conversation = Conversation("", iter(range(10_000)).__next__)
+        for number in ids:
+            conversation.request(FrameBody(struct.pack(">hhih", 12, 0, number, -1), 0, None), "")
+        cutter = FrameSplitter(
+            conversation.fits_response, in_step=False, may_fit=conversation.may_answer if is_asked else None
+        )
+        parts = [part for piece in pieces for part in cutter.feed(piece, NOW)] + cutter.finish(NOW)
+        outcomes.append((seen(*parts), cutter._effort.remaining, cutter._effort.refused))
+    assert outcomes[0] == outcomes[1]

@@ -185,6 +185,10 @@ class DraftConversation:
     def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
         return self._fits(buffer, at, "client", effort)
 
+    def may_answer(self, buffer: bytearray, at: int, stop: int) -> bool:
+        """As `Conversation.may_answer`."""
+        return True
+
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
         return self._fits(buffer, at, "server", effort)
 
