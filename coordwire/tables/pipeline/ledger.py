@@ -17,9 +17,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from crc32c import crc32c
-
 from coordwire.errors import CoordwireError
+from coordwire.records.backend import crc32c
 from coordwire.tables.columns import TABLES
 from coordwire.tables.formats import PARQUET, check_format
 from coordwire.tables.formats.table_commits import table_files

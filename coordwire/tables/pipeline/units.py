@@ -345,6 +345,7 @@ class _Work:
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         has_timeline = any(name in self.tables for name in STORIES)
         has_traffic = "traffic" in self.tables
+        has_range = (self.options.starting_timestamp, self.options.ending_timestamp) != (None, None)
         has_stories = _has_stories(self.tables)
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
 
@@ -374,7 +375,7 @@ class _Work:
             if has_timeline and (events := timeline.feed_all(entries)):
                 tables.extend(stories.add(events))
             if has_traffic:
-                counted = [in_time_range(entry, self.options) for entry in frames]
+                counted = [in_time_range(entry, self.options) for entry in frames] if has_range else None
                 add_traffic(traffic.feed(frames, plain, counted))
             return plain
 

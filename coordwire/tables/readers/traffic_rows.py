@@ -16,7 +16,6 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from math import ceil
 from typing import Any, NamedTuple, TypeAlias
 
 from coordwire.capture.body_text import NO_TEXT, body_text, has_no_codes, known_client
@@ -216,7 +215,8 @@ class TrafficRows:
         frame's row."""
         is_request = entry.direction == "request"
         produces = entry.api_key == ApiKey.PRODUCE
-        if is_request and not produces:
+        body, flags = entry.text or NO_TEXT
+        if not produces and (is_request or (body and not flags & HAS_CODES and '"records":"' not in body)):
             return
         minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
         for topic, partition, code, data in _partitions(entry.message, is_request=is_request):
@@ -277,9 +277,10 @@ def _has_errors(entry: FrameEntry) -> bool:
 def _quantiles(latencies: Iterable[float]) -> tuple[float | None, ...]:
     """The least latencies that 50, 95, 99 and 100 % of all do not exceed."""
     ordered = sorted(latencies)
-    if not ordered:
-        return (None,) * 4
-    return tuple(ordered[ceil(part * len(ordered) / 100) - 1] for part in (50, 95, 99, 100))
+    if len(ordered) < 2:
+        return (*ordered, None)[:1] * 4
+    size = len(ordered)
+    return ordered[(size - 1) // 2], ordered[-(size // 20) - 1], ordered[-(size // 100) - 1], ordered[-1]
 
 
 def _partitions(message: Any, *, is_request: bool) -> Iterator[tuple[Any, int, int, Any]]:

@@ -26,9 +26,8 @@ from secrets import token_hex
 from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from crc32c import crc32c
-
 from coordwire.errors import CoordwireError
+from coordwire.records.backend import crc32c
 from coordwire.tables.storage.folders import LocalFolder
 from coordwire.tables.storage.manifest_file import Proof, as_proofs, read_notes
 from coordwire.tables.storage.names import (
