@@ -124,8 +124,8 @@ def write_files(
         writing.discard()
         raise
     counts = dict.fromkeys(("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refused"), 0)
-    note = counts | {"unit": unit, "kind": FILES, "paths": [FILES], "rows": dict(writing.rows), "apis": []}
-    return note | {"files": sorted(proofs), "proofs": proofs}
+    note = counts | {"unit": unit, "kind": FILES, "paths": [FILES], "rows": dict(writing.rows)}
+    return note | {"apis": [], "error_codes": [], "files": sorted(proofs), "proofs": proofs}
 
 
 def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:

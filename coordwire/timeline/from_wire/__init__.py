@@ -3,7 +3,8 @@
 timeline.py         captures' entries to events
 shares.py           the same by several readers, each with a share of the groups
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
-steady_beats.py     heartbeats that repeat the last one, known by their bytes
+steady_beats.py     heartbeats that repeat the last one, known by their bytes; repeated_answers.py: the
+                    same of answers to Fetch, Metadata and ApiVersions
 group_table.py      all groups in some captures, by the protocol that each speaks at the time
 classic_group.py    a classic group, by its frames; classic_requests.py: its members' requests, and
                     JoinGroups without an answer; classic_state.py: its members and its rebalance;
