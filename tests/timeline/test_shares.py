@@ -204,7 +204,7 @@ def test_recorded_members_share_clients() -> None:
 @pytest.mark.growth
 @pytest.mark.parametrize(("mostly", "count"), [("joins", 4_000), ("fetches", 1_500)])
 def test_shares_take_time_that_is_linear(mostly: str, count: int) -> None:
-    """Longer ones of fetches have more answers among their frames, each of which is looked at by its bytes."""
+    """The longer, the more of fetches are answers, and each of those is looked at by its bytes."""
 
     def batches(n: int) -> list[bytes]:
         return [as_pcap(islice(traffic(mostly), n))]
