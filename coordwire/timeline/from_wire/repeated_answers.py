@@ -26,6 +26,9 @@ SHORTEST, LONGEST = 9, 2_048
 PartitionEnd = tuple[TopicPartition, int]
 """A partition and its high watermark."""
 
+AnswerKey = tuple[int | None, int | None, bytes]
+"""The API, the version and the bytes without the correlation id."""
+
 
 class RepeatedAnswers:
     """Those to Fetch, and those that say nothing of partitions' ends. names: of topics, which they may say or
@@ -34,20 +37,30 @@ class RepeatedAnswers:
     def __init__(self, names: TopicsById) -> None:
         self._names = names
         self._changes = names.changes
-        self._known: dict[tuple[int | None, int | None, bytes], Sequence[PartitionEnd]] = {}
+        self._known: dict[AnswerKey, Sequence[PartitionEnd]] = {}
+        self._missed: tuple[FrameEntry, AnswerKey] | None = None
 
     def find(self, entry: FrameEntry) -> Sequence[PartitionEnd] | None:
         """The ends of partitions in an answer that is known; None for one that isn't."""
-        body = entry.body
-        if not SHORTEST <= len(body) <= LONGEST or self._changes != self._names.changes:
+        body, self._missed = entry.body, None
+        if not SHORTEST <= len(body) <= LONGEST:
             return None
-        return self._known.get((entry.api_key, entry.api_version, body[4:]))
-
-    def remember(self, entry: FrameEntry, ends: Sequence[PartitionEnd] = ()) -> None:
-        """An answer that was read whole, and has had its effect."""
-        if not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
-            return
-        if self._changes != self._names.changes or len(self._known) >= MOST:
+        if self._changes != self._names.changes:
             self._known.clear()
             self._changes = self._names.changes
-        self._known[entry.api_key, entry.api_version, entry.body[4:]] = ends
+        key = entry.api_key, entry.api_version, body[4:]
+        ends = self._known.get(key)
+        if ends is None:
+            self._missed = entry, key
+        return ends
+
+    def remember(self, entry: FrameEntry, ends: Sequence[PartitionEnd] = ()) -> None:
+        """The answer that was not found last, which was read whole and has had its effect."""
+        missed, self._missed = self._missed, None
+        if missed is None or missed[0] is not entry or entry.deviations:
+            return
+        if self._changes != self._names.changes:  # by the answer itself
+            return
+        if len(self._known) >= MOST:
+            self._known.clear()
+        self._known[missed[1]] = ends
