@@ -24,7 +24,7 @@ from coordwire.records import backend, batches
 from coordwire.records.compression import CODECS, compress
 from fuzz._columns import EVERYTHING, Table
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 from fuzz.columns_native import expected, unpacked
 from fuzz.records_native import ARROW, python, rows, spread_from
 
@@ -297,8 +297,6 @@ def check(random: Random, number: int, data: bytes) -> None:
                 table = rows(data, on_error=on_error, **options)
             with python():
                 assert rows(data, on_error=on_error, **options) == table
-    if backend.columns is None:
-        return
     wanted = EVERYTHING if random.random() < 0.5 else random.randrange(128)
     most, view = random.choice((1, 100, 1000, 1 << 20)), random.random() < 0.5
     compare = expected(data, wanted) if sampled else None
@@ -309,6 +307,7 @@ def check(random: Random, number: int, data: bytes) -> None:
             columns(data, wanted, most, view, inside[0], inside[1:])
 
 
+@compares_native
 @given(st.integers(0, (1 << 64) - 1))
 def fuzz(seed: int) -> None:
     random = Random(seed)

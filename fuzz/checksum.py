@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from coordwire._speedups import native
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 
 GUARD = Guard()
 BYTES = Random(0).randbytes(1 << 16)
 
 
+@compares_native
 @given(
     st.one_of(st.integers(0, 2000), st.integers(0, len(BYTES) - 8)),
     st.integers(0, 7),
@@ -24,8 +25,7 @@ BYTES = Random(0).randbytes(1 << 16)
     st.integers(0, len(BYTES)),
 )
 def fuzz(size: int, start: int, before: int, cut: int) -> None:
-    if native is None:
-        return
+    assert native is not None
     data = GUARD.place(BYTES[start : start + size])
     expected = package.crc32c(bytes(data), before)
     assert native.crc32c(data, before) == expected

@@ -14,7 +14,7 @@ from coordwire.records import Record, backend, batches, encode_batch
 from coordwire.records.batch_reader import Batches
 from fuzz._columns import EVERYTHING, Row, Table
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 from fuzz.records import INPUTS, mutated, sealed
 from fuzz.records_native import python
 
@@ -109,6 +109,7 @@ def check(data: bytes, wanted: int, most: int, view: bool) -> None:
         assert filled(data, wanted, most, view, body) == (rows if wanted else [], end)
 
 
+@compares_native
 @given(
     st.one_of(WHOLE, changed(), INPUTS, st.lists(st.one_of(WHOLE, changed()), max_size=3).map(b"".join)),
     st.one_of(st.just(EVERYTHING), st.integers(0, EVERYTHING)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coordwire.records import backend, batches
 from fuzz._columns import BATCH, EVERYTHING, VALUE, Table
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 from fuzz._shapes import MOST, SHAPES, WANTED, Shape
 
 GUARD = Guard()
@@ -60,6 +60,7 @@ def check(shape: Shape, wanted: int, most: int, view: bool, whole: bool) -> None
     assert tables > 1 or not shape.rows or 32 * shape.rows * shape.batches <= most
 
 
+@compares_native
 @given(SHAPES, WANTED, MOST, st.booleans(), st.booleans())
 @example(Shape(1, 100_000), EVERYTHING, 4 << 20, False, False)
 @example(Shape(1, 4_000), EVERYTHING, 4 << 20, False, False)

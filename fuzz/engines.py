@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz._engine import COMMANDS, Engine, difference
-from fuzz._run import main
+from fuzz._run import compares_native, main
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 FILES = [
@@ -139,6 +139,7 @@ def engines() -> tuple[Engine, Engine]:
     return Engine("c"), Engine("python")
 
 
+@compares_native
 @given(captures(), st.sampled_from((True, True, True, True, True, True, False)))
 def fuzz(data: Changed, timeline_only: bool) -> None:
     """Rules: most captures are compared by their timelines alone, which take a tenth of the time."""

@@ -22,7 +22,7 @@ from coordwire.jsonform import to_json
 from coordwire.limits import current, limits
 from coordwire.testing import strategies
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 from fuzz.message import MESSAGES
 from tests.compiled import compiled_decoder, compiled_encoder
 
@@ -41,6 +41,7 @@ def inputs(draw: st.DrawFn) -> tuple[type[Message], int, bytes, Message, int, in
     return cls, version, data, message, elements, memory
 
 
+@compares_native
 @given(inputs())
 def fuzz(given_: tuple[type[Message], int, bytes, Message, int, int]) -> None:
     check(*given_)

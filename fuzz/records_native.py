@@ -18,7 +18,7 @@ from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches, native
 from fuzz._guard import Guard
-from fuzz._run import main
+from fuzz._run import compares_native, main
 from fuzz._shapes import SOUND
 from fuzz.records import BODIES, INPUTS, ROWS, mutated
 
@@ -143,6 +143,7 @@ def guarded(data: bytes) -> None:
     read(view)
 
 
+@compares_native
 @given(
     st.integers(0, 15).flatmap(lambda number: SOUND if number == 15 else INPUTS),
     mutated(BODIES),

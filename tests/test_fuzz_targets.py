@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fuzz
-from coordwire.records import backend
-from fuzz._run import main, with_examples
+from coordwire._speedups import native
+from fuzz._run import compares_native, main, with_examples
 
 FOLDER = Path(fuzz.__file__).parent
 TARGETS = [
@@ -21,9 +21,6 @@ TARGETS = [
     if any(isinstance(n, ast.FunctionDef) and n.name == "fuzz" for n in ast.parse(path.read_text()).body)
 ]
 TARGETS.sort(key=lambda name: name != "json_form")  # the first is what runs by default: one that is fast
-NATIVE = {"columns_native", "columns_shapes", "engines"}
-"""Targets about the extension alone: without it they have nothing to compare."""
-
 SLOW = {"engines"}
 """Targets whose examples are whole captures."""
 
@@ -31,9 +28,9 @@ SLOW = {"engines"}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_target(name: str) -> None:
-    if name in NATIVE and backend.columns is None:
-        pytest.skip("the native extension is not there")
     module = import_module(f"fuzz.{name}")
+    if native is None and hasattr(module.fuzz, "compares_native"):
+        pytest.skip("the native extension is not there")
     assert module.__doc__
     with_examples(
         module.fuzz, settings().max_examples // 5 if name in SLOW else 2 * settings().max_examples
@@ -46,10 +43,7 @@ def test_there_are_targets() -> None:
     )
 
 
-def test_the_command_line_runs_so_many_examples(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_line_runs_so_many_examples(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[int] = []
 
     @given(st.integers())
@@ -61,12 +55,56 @@ def test_the_command_line_runs_so_many_examples(
     assert "nothing found" in capsys.readouterr().out
 
 
-def test_a_failure_is_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_seed_is_printed_and_repeats_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    runs: list[list[int]] = []
 
+    @given(st.integers())
+    def target(value: int) -> None:
+        runs[-1].append(value)
+
+    def drawn(*arguments: str) -> list[int]:
+        runs.append([])
+        main(target, ["--examples", "40", *arguments])
+        return runs[-1]
+
+    fresh = drawn()
+    printed = capsys.readouterr().out.split("seed ")[1].split()[0]
+    assert drawn("--seed", printed) == fresh
+    assert drawn() != fresh
+
+
+def test_each_round_draws_other_values() -> None:
+    seen: list[int] = []
+
+    @given(st.integers(0, 1 << 62))
+    def target(value: int) -> None:
+        seen.append(value)
+        if len(seen) == 60:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        main(target, ["--seconds", "60"], examples=20)
+    assert seen[:20] != seen[20:40] != seen[40:]
+
+
+def test_a_failure_names_the_command_that_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
     @given(st.integers())
     def target(value: int) -> None:
         assert value < 100
 
     with pytest.raises(AssertionError):
         main(target, ["--seconds", "5"])
+    command = capsys.readouterr().err.strip().removeprefix(f"repeat it: python -m {__name__} ")
+    with pytest.raises(AssertionError):
+        main(target, command.split())
+
+
+def test_a_target_that_compares_the_extension_fails_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @compares_native
+    @given(st.integers())
+    def target(value: int) -> None:
+        pass
+
+    monkeypatch.setattr("fuzz._run.native", None)
+    with pytest.raises(SystemExit, match="is not there"):
+        main(target, ["--examples", "1"])
