@@ -10,9 +10,11 @@ Rules: Pythons are the system's own, pyenv's and those of a forge's tool cache, 
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
-With the extension all of them run on the newest Python, those of ENGINE_FOLDERS on those before it; without
-it all of them run on the suite's Python, those of NEAR_FOLDERS on the oldest and the newest. Another patch
-release of the suite's Python runs those of NEAR_FOLDERS with and without it.
+With the extension all of them run on the oldest and the newest Python, those of ENGINE_FOLDERS on those
+between; without it all of them run on the suite's Python, those of NEAR_FOLDERS on the oldest and the newest.
+Another patch release of the suite's Python runs those of NEAR_FOLDERS with and without it.
+A sample (--sample) has the oldest and the newest Python with the folders of KEPT and one in PARTS of the
+others and of the files, and one of the Pythons between.
 """
 
 from __future__ import annotations
@@ -39,6 +41,12 @@ FOLDERS = (
 )  # fmt: skip
 ENGINE_FOLDERS = ("conformance", "codec", "records", "segments")
 """What is tested of the native engine on each Python: the rest does not know which engine runs."""
+KEPT = ("conformance", "codec", "connection", "records", "enums")
+"""What a sample has of the oldest and the newest Python."""
+
+PARTS = 4
+"""A sample has one in so many of what it may leave out."""
+
 NEAR_FOLDERS = ("conformance", "codec")
 """What is tested of the Python engines beside a Python that runs everything."""
 
@@ -103,11 +111,19 @@ def find_pythons() -> list[Python]:
     return list(found.values())
 
 
-class Lane:
-    """The work on one Python, and its log."""
+def sampled(names: Sequence[str], key: int | None) -> Sequence[str]:
+    """Of some folders or files those of a sample; without a key all of them."""
+    if key is None:
+        return names
+    others = [name for name in names if name not in KEPT]
+    return [*(name for name in names if name in KEPT), *others[key % PARTS :: PARTS]]
 
-    def __init__(self, python: Python, folder: Path) -> None:
-        self.python, self.folder, self.log = python, folder, folder / "log.txt"
+
+class Lane:
+    """The work on one Python, and its log. key: chooses a sample."""
+
+    def __init__(self, python: Python, folder: Path, key: int | None) -> None:
+        self.python, self.folder, self.log, self.key = python, folder, folder / "log.txt", key
         self.report: list[str] = []
         self.failed = False
         folder.mkdir()
@@ -155,8 +171,8 @@ class Lane:
         """Run the core's tests with one implementation, in Hypothesis's quick profile (tests/conftest.py)."""
         since, tree = time.monotonic(), self.folder / "tree"
         files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
-        paths = [f"tests/{name}" for name in folders]
-        paths += sorted(str(path.relative_to(tree)) for path in files)
+        names = [*folders, *sorted(path.name for path in files)]
+        paths = [f"tests/{name}" for name in sampled(names, self.key)]
         options = [
             "-q",
             "-p",
@@ -191,7 +207,7 @@ class Lane:
             elif not self.python.headers:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
-                self.test("c", folders=NEAR_FOLDERS if near else FOLDERS if edge else ENGINE_FOLDERS)
+                self.test("c", NEAR_FOLDERS if near else FOLDERS if edge else ENGINE_FOLDERS)
             if here:
                 self.test("python")
             elif edge or not self.python.supported or not self.python.headers:
@@ -204,14 +220,21 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, default=2, help="Pythons that run side by side (%(default)s)")
     parser.add_argument("--only", help="test one Python, by its version of three parts")
     parser.add_argument("--elsewhere", help="the version of a Python that runs the whole suite anyway")
+    parser.add_argument("--sample", metavar="KEY", help="a part, chosen by hexadecimal digits as of a commit")
     options = parser.parse_args()
+    key = None if options.sample is None else int(options.sample, 16)
     pythons = [python for python in find_pythons() if options.only in (None, python.version)]
+    edges = pythons[:1] + pythons[1:][-1:]
+    if key is not None and (between := pythons[1:-1]):
+        chosen = between[key % len(between)]
+        print(f"a sample: {chosen.version} of {len(between)} Pythons between the oldest and the newest")
+        pythons = [python for python in pythons if python in edges or python is chosen]
     print("Pythons:", ", ".join(f"{python.version} ({python.command})" for python in pythons), flush=True)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.lanes) as pool:
-        lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
+        lanes = [Lane(python, Path(folder) / python.version, key) for python in pythons]
 
         def work(lane: Lane) -> Lane:
-            return lane.work(options.elsewhere, lane in (lanes[0], lanes[-1]))
+            return lane.work(options.elsewhere, lane.python in edges)
 
         for lane in pool.map(work, lanes):
             print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)

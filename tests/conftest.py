@@ -3,7 +3,9 @@
 Strategy: `pytest` runs what takes some minutes altogether. A test with a marker of LANES (pyproject.toml has
 their meaning) is left out, unless `-m` names the marker, `--with` adds it, or the test's own file is an
 argument; the summary counts what was left out. `-m quick` runs what takes less than a minute, and collects
-nothing else.
+nothing else; nor does `-m` with LANES alone collect files that have none of them. With `--sample N/KEY` one
+in N of the tests that are usually left out runs, chosen by KEY, and none that runs by default: what CI runs
+for a change. Files that take long come first, so that no process is left with one of them at the end.
 Rules: a test that needs the fixture `spark` has its marker, a test of a file with "growth" in its name has
 `growth`. Of a parametrized test that is `slow`, and of every test of growth, the first case runs in any
 case; so does what is marked `smoke`.
@@ -50,8 +52,14 @@ HERE = Path(__file__).parent
 QUICK_FOLDERS = ("codec", "connection", "enums")
 SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "notebooks", "package", "proof", "text")
 LANES = ("clients", "growth", "long", "maven", "peers", "pysparks", "slow", "spark", "suites", "tables")
+LONG_FILES = ("tests/test_docs.py",)
+"""Of the tests that run by default, those whose file takes longest, the longest first."""
+
 COUNTS: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 """How many tests were left out, by marker."""
+
+SAMPLED: pytest.StashKey[tuple[int, int]] = pytest.StashKey()
+"""How many tests were sampled, and of how many."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,6 +71,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="MARKER",
         help=f"also run the tests of a marker that are left out: {', '.join(LANES)}, all",
     )
+    parser.addoption(
+        "--sample",
+        metavar="N/KEY",
+        type=sample,
+        help="of the tests that -m names and that are left out by default, run one in N; KEY, hexadecimal "
+        "digits as of a commit's hash, chooses which",
+    )
+
+
+def sample(text: str) -> tuple[int, int]:
+    """N, and which of the N parts a key chooses."""
+    if not re.fullmatch(r"[1-9][0-9]*/[0-9a-f]+", text):
+        raise ValueError(f"expected N/KEY, got {text}")
+    parts, _, key = text.partition("/")
+    return int(parts), int(key, 16) % int(parts)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):  # of pytest-xdist, which would begin with the most tests
+        config.option.loadscopereorder = False
 
 
 @cache
@@ -76,12 +104,19 @@ def is_quick(path: Path) -> bool:
     return path.stem.removeprefix("test_") not in SLOW_FILES
 
 
+def may_have(path: Path, markers: set[str]) -> bool:
+    """Whether a file may have tests with one of these markers: by its name, its marks and its fixtures."""
+    words = {"growth"} if "growth" in path.stem else set()
+    return not markers.isdisjoint(words.union(re.findall(r"\w+", path.read_text())))
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if (
-        config.getoption("markexpr") != "quick"
-        or collection_path == HERE
-        or HERE not in collection_path.parents
-    ):
+    if collection_path == HERE or HERE not in collection_path.parents:
+        return None
+    named = set(re.findall(r"\w+", config.getoption("markexpr"))) - {"and", "or", "not"}
+    if named and named.issubset(LANES) and collection_path.match("test_*.py"):
+        return None if may_have(collection_path, named) else True
+    if named != {"quick"}:
         return None
     if collection_path.is_dir():
         return None if collection_path.relative_to(HERE).parts[0] in QUICK_FOLDERS else True
@@ -112,8 +147,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def deselect(config: pytest.Config, items: list[pytest.Item], ids: set[int]) -> None:
+    """Take out the items with these ids."""
+    if ids:
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in ids])
+        items[:] = [item for item in items if id(item) not in ids]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
@@ -135,20 +179,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if marker and not is_named:
             left_out.setdefault(marker, []).append(item)
     config.stash[COUNTS] = {marker: len(tests) for marker, tests in left_out.items()}
-    if left_out:
-        deselected = {id(item) for tests in left_out.values() for item in tests}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) in deselected])
-        items[:] = [item for item in items if id(item) not in deselected]
+    deselected = {id(item) for tests in left_out.values() for item in tests}
+    deselect(config, items, deselected)
+    yield  # the expression of -m is applied
+    if config.getoption("sample"):
+        deselect(config, items, unsampled(config, items))
+    ranks = {HERE.parent / name: rank for rank, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+def unsampled(config: pytest.Config, items: list[pytest.Item]) -> set[int]:
+    """The ids of the items that are not in the sample."""
+    parts, part = config.getoption("sample")
+    families: set[tuple[Path, str]] = set()
+    candidates = [item for item in items if lane(item, families)]
+    chosen = candidates[part::parts]
+    config.stash[SAMPLED] = len(chosen), len(candidates)
+    return {id(item) for item in items} - {id(item) for item in chosen}
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):  # of pytest-xdist: each worker has collected all
         session.config.workeroutput["left_out"] = session.config.stash.get(COUNTS, {})
+        session.config.workeroutput["sampled"] = session.config.stash.get(SAMPLED, None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[COUNTS] = getattr(node, "workeroutput", {}).get("left_out", {})
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[COUNTS] = output.get("left_out", {})
+    if sampled := output.get("sampled"):
+        node.config.stash[SAMPLED] = sampled
 
 
 def pytest_report_header() -> str:
@@ -159,6 +220,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if counts := terminalreporter.config.stash.get(COUNTS, {}):
         listed = ", ".join(f"{marker} {count}" for marker, count in sorted(counts.items()))
         terminalreporter.write_line(f"left out, each run by -m NAME or --with NAME: {listed}")
+    if sampled := terminalreporter.config.stash.get(SAMPLED, None):
+        chosen, candidates = sampled
+        terminalreporter.write_line(
+            f"a sample: {chosen:,} of {candidates:,}; without --sample all of them run"
+        )
 
 
 def want(text: str) -> str | None:
