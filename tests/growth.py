@@ -297,22 +297,27 @@ def _is_counted(path: str) -> bool:
 
 
 _early: WeakSet[FunctionType] = WeakSet()
-"""The functions that there were before the first count, which look-ups after it pass over."""
+"""The functions of objects that look-ups pass over."""
+
+_MANY = 100_000
 
 
 def _functions() -> set[FunctionType]:
-    """All functions of `coordwire` that are loaded. The first look-up takes the objects that there are out of
-    the collector's lists, which hold a million of them in a run of all tests."""
+    """All functions of `coordwire` that are loaded. A look-up that meets many objects takes them out of the
+    collector's lists, which hold a million of them in a run of all tests: at first, and after a test that
+    called `gc.unfreeze`."""
+    objects = gc.get_objects()
     counted = {
         instance
-        for instance in gc.get_objects()
+        for instance in objects
         if type(instance) is FunctionType and _is_counted(getattr(instance.__code__, "co_filename", ""))
     }
-    if _early:
-        return {*_early, *counted}  # `gc.unfreeze` gives the collector back those of before
-    _early.update(counted)
-    gc.collect()
-    gc.freeze()
+    counted.update(_early)
+    if len(objects) > _MANY:
+        del objects
+        _early.update(counted)
+        gc.collect()
+        gc.freeze()
     return counted
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coordwire
@@ -36,8 +36,8 @@ def test_an_error_code() -> None:
     assert all(code.description.endswith(".") for code in ErrorCode)
 
 
-@pytest.mark.parametrize("enum", ENUMS, ids=lambda enum: enum.__name__)
-@given(st.integers())
+@settings(max_examples=500)
+@given(st.sampled_from(ENUMS), st.integers() | st.integers(-3, 200))
 def test_any_number_is_kept(enum: type[OpenEnum], number: int) -> None:
     result = enum(number)
     assert isinstance(result, enum)
