@@ -7,6 +7,7 @@ import random
 import sys
 import zlib
 from contextlib import suppress
+from functools import cache
 
 import cramjam
 import lz4.frame
@@ -117,6 +118,7 @@ def test_declared_sizes_are_not_believed() -> None:
         decompress("snappy", b"\xff\xff\xff\xff\x0f" + b"\0" * 20)
 
 
+@cache
 def bomb(codec: Codec, mebibytes: int = 1024) -> bytes:
     if codec == "snappy":
         block = bytes(cramjam.snappy.compress_raw(bytes(32 << 20)))
