@@ -193,9 +193,9 @@ def unsampled(config: pytest.Config, items: list[pytest.Item]) -> set[int]:
     parts, part = config.getoption("sample")
     families: set[tuple[Path, str]] = set()
     candidates = [item for item in items if lane(item, families)]
-    chosen = candidates[part::parts]
-    config.stash[SAMPLED] = len(chosen), len(candidates)
-    return {id(item) for item in items} - {id(item) for item in chosen}
+    kept = candidates[part::parts]
+    config.stash[SAMPLED] = len(kept), len(candidates)
+    return {id(item) for item in items} - {id(item) for item in kept}
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -221,9 +221,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         listed = ", ".join(f"{marker} {count}" for marker, count in sorted(counts.items()))
         terminalreporter.write_line(f"left out, each run by -m NAME or --with NAME: {listed}")
     if sampled := terminalreporter.config.stash.get(SAMPLED, None):
-        chosen, candidates = sampled
+        count, candidates = sampled
         terminalreporter.write_line(
-            f"a sample: {chosen:,} of {candidates:,}; without --sample all of them run"
+            f"a sample: {count:,} of {candidates:,}; without --sample all of them run"
         )
 
 

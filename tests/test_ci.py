@@ -13,22 +13,22 @@ from tests.conftest import sample
 ROOT = Path(__file__).parents[1]
 
 
-def listed(*options: str) -> dict[str, str]:
+def steps_of_ci(*options: str) -> dict[str, str]:
     """The steps of CI, each with what a change runs of it."""
     lines = subprocess.check_output([ROOT / ".ci" / "run", *options], text=True).splitlines()
     return {words[0]: words[2] for words in map(str.split, lines)}
 
 
 def test_what_a_change_does_not_run_in_whole_runs_every_night() -> None:
-    amounts = listed("--list")
+    amounts = steps_of_ci("--list")
     assert set(amounts.values()) == {"whole", "sample", "turn", "nothing"}
     nightly = (ROOT / ".github" / "workflows" / "nightly.yml").read_text().split()
     assert [name for name, amount in amounts.items() if amount != "whole" and name not in nightly] == []
 
 
 def test_each_step_has_its_turn() -> None:
-    turns = [name for name, amount in listed("--list").items() if amount == "turn"]
-    due = [set(listed("--key", digit, "--due")) for digit in "0123"]
+    turns = [name for name, amount in steps_of_ci("--list").items() if amount == "turn"]
+    due = [set(steps_of_ci("--key", digit, "--due")) for digit in "0123"]
     assert sorted(name for steps in due for name in steps if name in turns) == sorted(turns)
     assert set.intersection(*due).isdisjoint(turns)
 

@@ -62,29 +62,29 @@ def test_a_seed_is_printed_and_repeats_a_run(capsys: pytest.CaptureFixture[str])
     def target(value: int) -> None:
         runs[-1].append(value)
 
-    def drawn(*arguments: str) -> list[int]:
+    def values_of(*arguments: str) -> list[int]:
         runs.append([])
         main(target, ["--examples", "40", *arguments])
         return runs[-1]
 
-    fresh = drawn()
+    fresh = values_of()
     printed = capsys.readouterr().out.split("seed ")[1].split()[0]
-    assert drawn("--seed", printed) == fresh
-    assert drawn() != fresh
+    assert values_of("--seed", printed) == fresh
+    assert values_of() != fresh
 
 
 def test_each_round_draws_other_values() -> None:
-    seen: list[int] = []
+    values: list[int] = []
 
     @given(st.integers(0, 1 << 62))
     def target(value: int) -> None:
-        seen.append(value)
-        if len(seen) == 60:
+        values.append(value)
+        if len(values) == 60:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         main(target, ["--seconds", "60"], examples=20)
-    assert seen[:20] != seen[20:40] != seen[40:]
+    assert values[:20] != values[20:40] != values[40:]
 
 
 def test_a_failure_names_the_command_that_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
