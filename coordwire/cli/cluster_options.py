@@ -45,6 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="SCRAM-SHA-512",
         help="of --user (default: SCRAM-SHA-512)",
     )
+    parser.add_argument(
+        "--max-iterations",
+        type=int,
+        default=16_384,
+        metavar="N",
+        help="of SCRAM that a broker may ask --user for (default: 16384, the most that Kafka stores)",
+    )
 
 
 def settings(options: argparse.Namespace) -> ClientSettings:
@@ -62,4 +69,5 @@ def settings(options: argparse.Namespace) -> ClientSettings:
         raise Failure(f"{options.command}: --user: expected the password in the environment's {PASSWORD}")
     if options.mechanism == "PLAIN":
         return replace(known, sasl=Plain(options.user, password))
-    return replace(known, sasl=Scram(options.user, password, options.mechanism))
+    scram = Scram(options.user, password, options.mechanism, max_iterations=options.max_iterations)
+    return replace(known, sasl=scram)

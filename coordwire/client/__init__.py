@@ -1,9 +1,9 @@
 """A client of a Kafka cluster: one request and its answer, sent where Kafka wants it.
 
 settings.py           `ClientSettings`, also from Kafka's own client.properties (client_properties.py, with
-                      tokens of an OAuth endpoint)
+                      tokens of an OAuth endpoint: http_exchange.py)
 tls.py                what to trust, and the client's certificate
-authentication.py     SASL as a generator without I/O
+authentication.py     SASL as a generator without I/O; background.py: what it computes, in a thread
 opening.py            the beginning of a connection as a generator: versions, then who the client is
 streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after
                       it, and how many bytes of requests may wait

@@ -4,22 +4,23 @@
         answer = await kafka.request(DescribeGroupsRequest(groups=["payments"]))
 
 Strategy: the driver of `coordwire.client.requests`: it sends the deliveries of a step at the same time, each
-over the connection to its broker, which is opened when it is first needed. Rules: one connection a broker;
-the time of a request covers look-ups, connections and retries; leaving the context ends every connection and
-task.
+over the connection to its broker, which is opened when it is first needed. Rules: one connection a broker,
+and at most `MOST_LINKS`; the time of a request covers look-ups, connections and retries; leaving the context
+ends every connection and task, whatever a broker does, and opens no other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from coordwire.client.authentication import Sasl
 from coordwire.client.cluster import KnownCluster
-from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
-from coordwire.client.link import BrokerLink, Window
+from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded, joined
+from coordwire.client.link import BrokerLink, Window, surplus_links
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
@@ -28,6 +29,9 @@ from coordwire.codec import Request, Response
 __all__ = ["Client", "connect"]
 
 R = TypeVar("R", bound=Response)
+
+MOST_DELIVERIES = 100
+"""Requests of one step that are on their way at the same time."""
 
 
 def connect(
@@ -56,17 +60,16 @@ class Client:
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
         self.cluster = KnownCluster()
-        self._links: dict[Address, BrokerLink] = {}
-        self._locks: dict[Address, asyncio.Lock] = {}
+        self._links: OrderedDict[Address, BrokerLink] = OrderedDict()
+        """The one used last is the last."""
+        self._opening: dict[Address, asyncio.Task[BrokerLink]] = {}
+        self._is_closed = False
         self._window = Window(settings.max_in_flight_bytes)
 
     async def __aenter__(self) -> Self:
+        self._is_closed = False
         try:
-            async with asyncio.timeout(self.settings.timeout_ms / 1000):
-                await self._any_link()
-        except TimeoutError:
-            await self.close()
-            raise DeadlineExceeded(f"no connection within {self.settings.timeout_ms} ms") from None
+            await self.session()
         except BaseException:
             await self.close()
             raise
@@ -78,14 +81,21 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """End every connection; requests that wait get `BrokerUnreachable`."""
-        links, self._links = list(self._links.values()), {}
-        for link in links:
-            await link.close()
+        """End every connection; requests that wait get a `ClientError`."""
+        self._is_closed = True
+        links, self._links = list(self._links.values()), OrderedDict()
+        opening = list(self._opening.values())
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*(link.close() for link in links), *opening, return_exceptions=True)
 
     async def session(self) -> Session:
         """What the connection to any broker began with: its versions, for one. Raises `ClientError`."""
-        return (await self._any_link()).session
+        try:
+            async with asyncio.timeout(self.settings.timeout_ms / 1000):
+                return (await self._any_link()).session
+        except TimeoutError:
+            raise DeadlineExceeded(f"no connection within {self.settings.timeout_ms} ms") from None
 
     async def request(
         self,
@@ -140,9 +150,7 @@ class Client:
             step = next(steps)
             while True:
                 if isinstance(step, Deliver):
-                    async with asyncio.TaskGroup() as group:
-                        tasks = [group.create_task(self._deliver(delivery)) for delivery in step.deliveries]
-                    step = steps.send([task.result() for task in tasks])
+                    step = steps.send(await self._deliver_all(step.deliveries))
                 else:
                     await asyncio.sleep(step.ms / 1000)
                     step = next(steps)
@@ -151,6 +159,19 @@ class Client:
             return answers
         except BaseExceptionGroup as failures:  # of one delivery: a value that cannot be encoded
             raise failures.exceptions[0] from None
+
+    async def _deliver_all(self, deliveries: list[Delivery]) -> list[Delivered | ClientError | None]:
+        results: list[Delivered | ClientError | None] = [None] * len(deliveries)
+        unsent = iter(enumerate(deliveries))
+
+        async def send() -> None:
+            for index, delivery in unsent:
+                results[index] = await self._deliver(delivery)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in deliveries[:MOST_DELIVERIES]:
+                group.create_task(send())
+        return results
 
     async def _deliver(self, delivery: Delivery) -> Delivered | ClientError:
         try:
@@ -166,15 +187,30 @@ class Client:
 
     async def _link(self, address: Address) -> BrokerLink:
         """The connection to a broker, opened if there is none."""
-        async with self._locks.setdefault(address, asyncio.Lock()):
-            link = self._links.get(address)
-            if link is not None and link.is_open:
-                return link
-            if link is not None:
-                del self._links[address]
-                await link.close()
-            link = self._links[address] = await BrokerLink.open(address, self.settings, self._window)
+        link = self._links.get(address)
+        if link is not None and link.is_open:
+            self._links.move_to_end(address)
             return link
+        if self._is_closed:
+            raise ClientError(_CLOSED)
+        opening = self._opening.get(address)
+        if opening is None:
+            opening = self._opening[address] = asyncio.create_task(self._open(address))
+            opening.add_done_callback(lambda _: self._opening.pop(address))
+        try:
+            return await asyncio.shield(opening)  # others may wait for it, too
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if opening.cancelled() and not (task and task.cancelling()):
+                raise ClientError(_CLOSED) from None
+            raise
+
+    async def _open(self, address: Address) -> BrokerLink:
+        surplus = surplus_links(self._links, self.settings, self.cluster)
+        closing = [self._links.pop(closed).close() for closed in surplus]
+        await asyncio.gather(*closing, return_exceptions=True)
+        link = self._links[address] = await BrokerLink.open(address, self.settings, self._window)
+        return link
 
     async def _any_link(self) -> BrokerLink:
         """A connection to any broker: one that is open, or the first that can be opened."""
@@ -187,4 +223,7 @@ class Client:
                 return await self._link(address)
             except BrokerUnreachable as error:
                 reasons.append(error.reason)
-        raise BrokerUnreachable(f"no broker can be reached: {'; '.join(reasons)}")
+        raise BrokerUnreachable(f"no broker can be reached: {joined(reasons, '; ')}")
+
+
+_CLOSED = "the client is closed"

@@ -1,10 +1,10 @@
 """The client's side of SASL, without I/O: PLAIN, SCRAM and OAUTHBEARER.
 
 Strategy: `authenticate` is a generator. It yields what the connection is to do next, and gets the result:
-`Ask` gives a response, `SendToken` the broker's bare token (KIP-43), `FetchToken` what a callback returned.
+`Ask` gives a response, `SendToken` the broker's bare token (KIP-43), `BlockingCall` what a function returned.
 `coordwire.client.opening` runs it over any way to move bytes, blocking or not. Rules: no secret is in an
 error; a SCRAM server must prove that it knows the password, and its nonce and iterations are checked before
-they are used.
+they are used; what blocks or computes for long is a `BlockingCall`, which drivers run in a thread.
 
 Sources: RFC 5802 with KIP-84 and KIP-48 (`tokenauth`), RFC 4616, RFC 7628 with KIP-255 and KIP-342; sessions
 with an end, KIP-368.
@@ -40,9 +40,10 @@ from coordwire.sasl import (
 from coordwire.versions import VersionRange, known_versions
 
 __all__ = [
+    "MOST_ITERATIONS",
     "Ask",
     "AuthenticationStep",
-    "FetchToken",
+    "BlockingCall",
     "OAuthBearer",
     "Plain",
     "Sasl",
@@ -52,9 +53,11 @@ __all__ = [
 ]
 
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-_ITERATIONS = range(4_096, 10_000_001)
-"""The rounds of a SCRAM hash: RFC 7677 has at least 4,096, Kafka at most 16,384; more could keep a client
-busy for hours."""
+_FEWEST_ITERATIONS = 4_096
+"""The rounds of a SCRAM hash: of RFC 7677."""
+
+MOST_ITERATIONS = 16_384
+"""The most rounds that a Kafka controller stores."""
 
 _HANDSHAKE, _AUTHENTICATE = 17, 36
 
@@ -75,14 +78,14 @@ class SendToken(NamedTuple):
 TokenSource = Callable[[], "str | Awaitable[str]"]
 
 
-class FetchToken(NamedTuple):
-    """Call a function that gives a token, or an awaitable of it; give the token."""
+class BlockingCall(NamedTuple):
+    """Call a function that may block or compute for long; give its result, awaited where it is awaitable."""
 
-    source: TokenSource
+    function: Callable[[], Any]
 
 
-AuthenticationStep = Ask | SendToken | FetchToken
-Tokens = Generator["bytes | FetchToken", Any, None]
+AuthenticationStep = Ask | SendToken | BlockingCall
+Tokens = Generator["bytes | BlockingCall", Any, None]
 """A mechanism: yields the client's tokens and gets the broker's."""
 
 
@@ -112,13 +115,15 @@ class Plain:
 @dataclass(frozen=True, slots=True)
 class Scram:
     """SCRAM, by "SCRAM-SHA-512" or "SCRAM-SHA-256". is_token: user and password are the id and HMAC of a
-    delegation token (KIP-48). nonce: makes the client's random text."""
+    delegation token (KIP-48). nonce: makes the client's random text. max_iterations: the most rounds of the
+    hash that a broker may ask for."""
 
     user: str
     password: str = field(repr=False)
     mechanism: str = "SCRAM-SHA-512"
     is_token: bool = False
     nonce: Callable[[], str] = field(default=lambda: secrets.token_urlsafe(24), repr=False, compare=False)
+    max_iterations: int = MOST_ITERATIONS
 
     def __post_init__(self) -> None:
         if self.mechanism not in _HASHES:
@@ -136,12 +141,14 @@ class Scram:
             raise AuthenticationRefused(f"expected a challenge of {self.mechanism}, got something else")
         if not challenge.nonce.startswith(first.nonce) or challenge.nonce == first.nonce:
             raise AuthenticationRefused("the broker's nonce does not extend the client's")
-        if challenge.iterations not in _ITERATIONS:
+        if not _FEWEST_ITERATIONS <= challenge.iterations <= self.max_iterations:
             raise AuthenticationRefused(
-                f"expected {_ITERATIONS[0]:,} to {_ITERATIONS[-1]:,} iterations, got {challenge.iterations:,}"
+                f"expected {_FEWEST_ITERATIONS:,} to {self.max_iterations:,} iterations, "
+                f"got {challenge.iterations:,}"
             )
         digest = _HASHES[self.mechanism]
-        salted = pbkdf2_hmac(digest, self.password.encode(), challenge.salt, challenge.iterations)
+        password, salt, iterations = self.password.encode(), challenge.salt, challenge.iterations
+        salted = yield BlockingCall(lambda: pbkdf2_hmac(digest, password, salt, iterations))
         final = ScramClientFinal(header=b"n,,", nonce=challenge.nonce, proof=b"")
         without_proof = final.encode().removesuffix(b",p=")
         signed = b",".join((first_bytes.removeprefix(b"n,,"), challenge_bytes, without_proof))
@@ -169,7 +176,7 @@ class OAuthBearer:
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
     def tokens(self) -> Tokens:
-        token = yield FetchToken(self.token)
+        token = yield BlockingCall(self.token)
         if not isinstance(token, str) or not token:
             raise AuthenticationRefused("expected a token from the callback, got none")
         answer = yield OAuthBearerToken(token=token, extensions=tuple(self.extensions.items())).encode()
@@ -208,7 +215,7 @@ def _exchange(sasl: Sasl, version: int | None) -> Generator[AuthenticationStep, 
     step = next(tokens)
     while True:
         answer: Any
-        if isinstance(step, FetchToken):
+        if isinstance(step, BlockingCall):
             answer = yield step
         elif version is None:
             answer = yield SendToken(step)

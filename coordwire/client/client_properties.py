@@ -3,7 +3,8 @@
 Rules: as in `settings.py`. What Kafka does by classes of the user's own (`ssl.engine.factory.class`, callback
 handlers) is refused by its name; a login that needs Kerberos, too. Tokens for OAUTHBEARER come from an OAuth
 2.0 endpoint, for a client's credentials (RFC 6749, section 4.4), as Kafka's retriever has it: the credentials
-go in the header Authorization; an answer has a bounded size; no secret is in an error.
+go in the header Authorization, and nowhere but to that endpoint; an answer has a bounded size and time; no
+secret is in an error.
 
 The file's format is that of `java.util.Properties.load`; logins (`sasl.jaas.config`) are those of Kafka's
 `JaasConfig`, and `${provider:path:key}` those of its providers (KIP-297, KIP-421, KIP-887). Rules: an error
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
-from coordwire.client.authentication import OAuthBearer, Plain, Sasl, Scram, TokenSource
+from coordwire.client.authentication import MOST_ITERATIONS, OAuthBearer, Plain, Sasl, Scram, TokenSource
 from coordwire.client.errors import AuthenticationRefused, SettingsError
 from coordwire.client.settings import ClientSettings, addresses
 from coordwire.client.tls import pem_of_store, tls_context
@@ -329,7 +330,8 @@ def _sasl(properties: Mapping[str, str]) -> Sasl:
     if mechanism == "PLAIN":
         return Plain(user, password)
     is_token = login.options.get("tokenauth", "").lower() == "true"
-    return Scram(user, password, mechanism, is_token)
+    most = _number(properties, "sasl.scram.max.iterations", MOST_ITERATIONS)
+    return Scram(user, password, mechanism, is_token, max_iterations=most)
 
 
 def _option(login: Login, name: str) -> str:
@@ -410,24 +412,36 @@ def _endpoint_source(url: str, properties: Mapping[str, str], login: Login) -> T
     return token
 
 
-_SECONDS = 10
-_LARGEST_ANSWER = 1 << 20
+_SECONDS = 10.0
+"""For the whole exchange with an endpoint."""
 
 
 def fetch_token(url: str, client: str, secret: str, scope: str | None, tls: ssl.SSLContext | None) -> str:
     """Ask an endpoint for a token; this blocks. Raises `AuthenticationRefused`."""
-    from urllib.error import URLError  # few clients need HTTP
-    from urllib.request import Request, urlopen
+    from http.client import HTTPException  # few clients need HTTP
+    from urllib.error import HTTPError
+    from urllib.request import Request
+
+    from coordwire.client.http_exchange import http_answer
 
     body = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
     credentials = b64encode(f"{client}:{secret}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}", "Accept": "application/json"}
     request = Request(url, data=urlencode(body).encode(), headers=headers)
+    end = time.monotonic() + _SECONDS
     try:
-        with urlopen(request, timeout=_SECONDS, context=tls) as response:
-            answer = json.loads(response.read(_LARGEST_ANSWER))
-    except (URLError, OSError, ValueError, RecursionError) as error:
+        answer = json.loads(http_answer(request, tls, _SECONDS))
+    except HTTPError as error:
+        error.close()
+        redirects = 300 <= error.code < 400
+        reason = (
+            "; a redirection is not followed, since it would get the client's secret" if redirects else ""
+        )
+        raise AuthenticationRefused(f"no token from {url}: HTTP status {error.code}{reason}") from None
+    except (HTTPException, OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
+        if time.monotonic() >= end:
+            reason = f"no answer within {_SECONDS:g} s"
         raise AuthenticationRefused(f"no token from {url}: {reason}") from None
     token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token:

@@ -17,6 +17,7 @@ an answer, not an error.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 
 from coordwire.errors import CoordwireError
 
@@ -29,6 +30,7 @@ __all__ = [
     "SettingsError",
     "UnreadableAnswer",
     "VersionUnavailable",
+    "joined",
     "located",
 ]
 
@@ -80,6 +82,15 @@ class RequestFailed(ClientError):
 
 class DeadlineExceeded(ClientError):
     """The time of a request is over; the reason has what was tried last."""
+
+
+MOST_PARTS = 10
+
+
+def joined(parts: Sequence[str], separator: str) -> str:
+    """The first parts of an error's text that a broker can make long, and how many more there are."""
+    omitted = len(parts) - MOST_PARTS
+    return separator.join(parts[:MOST_PARTS]) + (f"{separator}{omitted:,} more" if omitted > 0 else "")
 
 
 def located(error: BaseException, place: str, *, limit_ms: int, has_tls: bool) -> BaseException:

@@ -2,10 +2,11 @@
 
 Strategy: one task reads; a request waits on a future, by its correlation id. A session with an end is renewed
 before a request that comes after most of its time (KIP-368), while other requests wait. Rules: an answer that
-does not come within the request's time ends the connection, since those after it would wait as long; then
-every request that waits gets the reason. `close` leaves no task. Of the bytes
-of requests only so many wait at the same time: they enter in their order, a request larger than the limit
-goes alone, and one that is cancelled while it waits takes nothing.
+does not come within the request's time ends the connection, since those after it would wait as long, and so
+does a request whose bytes the broker does not take; then every request that waits gets the reason. A request
+is written once the broker has taken those before it. `close` leaves no task. Of the bytes of requests only so
+many wait at the same time: they enter in their order, a request larger than the limit goes alone, and one
+that is cancelled while it waits takes nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +14,25 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
 
-from coordwire.client.authentication import Ask, FetchToken, SendToken, authenticate
+from coordwire.client.authentication import Ask, BlockingCall, SendToken, authenticate
+from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError, UnreadableAnswer
 from coordwire.client.opening import ended
 from coordwire.client.requests import Delivered, Fit, fit_version
 from coordwire.client.settings import Address, ClientSettings, shown_address
-from coordwire.client.streams import READ_SIZE, Stream, call_source, open_stream
+from coordwire.client.streams import READ_SIZE, Stream, open_stream, run_call
 from coordwire.codec import Message, Response
 from coordwire.connection.events import Event, ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["BrokerLink", "Window", "renewal_ms"]
+__all__ = ["BrokerLink", "Window", "renewal_ms", "surplus_links"]
+
+MOST_LINKS = 200
+"""Connections of one client; those that were idle longest are closed."""
 
 
 class Window:
@@ -78,6 +84,29 @@ def renewal_ms(lifetime_ms: int) -> float:
     return lifetime_ms * _RENEWAL if lifetime_ms > 0 else float("inf")
 
 
+class _Link(Protocol):
+    """A connection, as far as it matters whether it is kept."""
+
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def is_idle(self) -> bool: ...
+
+
+def surplus_links(
+    links: Mapping[Address, _Link], settings: ClientSettings, cluster: KnownCluster
+) -> list[Address]:
+    """The connections to end before another is opened: those that are over; idle ones to brokers that are
+    not known any more; of too many, those that were idle longest. links: the one used last is the last."""
+    surplus = [address for address, link in links.items() if not link.is_open]
+    idle = [address for address, link in links.items() if link.is_open and link.is_idle]
+    if len(links) > len(settings.bootstrap) + len(cluster.nodes):
+        known = {*settings.bootstrap, *cluster.nodes.values()}
+        surplus += [address for address in idle if address not in known]
+        idle = [address for address in idle if address in known]
+    return surplus + idle[: max(0, len(links) - len(surplus) - MOST_LINKS + 1)]
+
+
 class BrokerLink:
     """A connection that has begun. Made by `BrokerLink.open`."""
 
@@ -89,6 +118,7 @@ class BrokerLink:
         self._window = window
         self._waiting: dict[int, asyncio.Future[Response]] = {}
         self._failure: ClientError | None = None
+        self._requests = 0
         self._lock = asyncio.Lock()
         self._renewal = self._next_renewal(stream.session.lifetime_ms)
         self._task = asyncio.create_task(self._read())
@@ -104,6 +134,11 @@ class BrokerLink:
         """Whether requests can be sent."""
         return self._failure is None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is on its way."""
+        return not self._requests
+
     async def request(self, message: Message, version: int | None = None) -> Delivered:
         """The answer to a request. version: None for the newest that fits.
 
@@ -111,22 +146,32 @@ class BrokerLink:
         `EncodeError`.
         """
         fit = self._fit(message, version)
-        await self._window.enter(fit.size_bytes)
+        self._requests += 1
         try:
-            async with self._lock:
-                if asyncio.get_running_loop().time() >= self._renewal:
-                    await self._renew()
-                number = self._send(message, fit.version)
+            await self._window.enter(fit.size_bytes)
+            try:
+                return await self._request(message, fit.version)
+            finally:
+                self._window.leave(fit.size_bytes)
+        finally:
+            self._requests -= 1
+
+    async def _request(self, message: Message, version: int) -> Delivered:
+        async with self._lock:
+            if asyncio.get_running_loop().time() >= self._renewal:
+                await self._renew()
+            async with self._limited():
+                await self._drain()
+                number = self._send(message, version)
                 if number is None:
                     await self._drain()
-                    return Delivered(_no_answer(message), fit.version)
-            return Delivered(await self._answer(number), fit.version)
-        finally:
-            self._window.leave(fit.size_bytes)
+                    return Delivered(_no_answer(message), version)
+        return Delivered(await self._answer(number), version)
 
     async def close(self) -> None:
         """End the connection; what waits gets `BrokerUnreachable`."""
-        self._fail(BrokerUnreachable(f"{shown_address(self.address)}: the client closed the connection"))
+        closed = BrokerUnreachable(f"{shown_address(self.address)}: the client closed the connection")
+        self._end(self._failure or closed)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -158,16 +203,23 @@ class BrokerLink:
             await self._stream.writer.drain()
 
     async def _answer(self, number: int) -> Response:
+        try:
+            async with self._limited():
+                return await self._waiting[number]
+        finally:
+            self._waiting.pop(number, None)
+
+    @asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        """End the connection where the broker takes longer than it may."""
         limit = self._settings.request_timeout_ms
         try:
             async with asyncio.timeout(limit / 1000):
-                return await self._waiting[number]
+                yield
         except TimeoutError:
             silence = f"{shown_address(self.address)}: no answer within {limit} ms"
             self._fail(BrokerUnreachable(silence, sent=True))
             raise BrokerUnreachable(silence, sent=True) from None
-        finally:
-            self._waiting.pop(number, None)
 
     async def _renew(self) -> None:
         """Authenticate again, as the same user."""
@@ -178,8 +230,8 @@ class BrokerLink:
             step = next(steps)
             while True:
                 result: Any
-                if isinstance(step, FetchToken):
-                    result = await call_source(step.source)
+                if isinstance(step, BlockingCall):
+                    result = await run_call(step)
                 elif isinstance(step, Ask):
                     number = self._send(step.message, step.version)
                     assert number is not None
@@ -189,8 +241,10 @@ class BrokerLink:
                 step = steps.send(result)
         except StopIteration as end:
             self._renewal = self._next_renewal(end.value)
-        except ClientError as error:
-            self._fail(error)
+        except BaseException as error:  # the broker waits in the middle of an authentication
+            place = shown_address(self.address)
+            failure = BrokerUnreachable(f"{place}: the session was not renewed")
+            self._fail(error if isinstance(error, ClientError) else failure)
             raise
 
     def _next_renewal(self, lifetime_ms: int) -> float:
@@ -228,10 +282,14 @@ class BrokerLink:
         self._fail(failure)
 
     def _fail(self, failure: ClientError) -> None:
-        """End the connection: all that wait get the reason."""
+        """End the connection at once: all that wait get the reason."""
+        self._stream.writer.transport.abort()
+        self._end(failure)
+
+    def _end(self, failure: ClientError) -> None:
+        """Send nothing more: all that wait get the reason."""
         if self._failure is None:
             self._failure = failure
-            self._stream.writer.close()
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(_copied_failure(failure))

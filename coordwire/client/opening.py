@@ -1,7 +1,7 @@
 """The beginning of a connection, without I/O: which versions the broker has, and who the client is.
 
 Strategy: `opening` is a generator over bytes. It yields what to send, and gets what the socket received
-after that; `FetchToken` asks for the result of a callback. `coordwire.client.streams` runs it with asyncio,
+after that; `BlockingCall` asks for the result of a function. `coordwire.client.streams` runs it with asyncio,
 `coordwire.client.socket_link` with a blocking socket. Rules: ApiVersions goes first, and again in the version
 that the broker offers where it refuses ours (KIP-511); nothing is unread at the end; whatever the peer sends
 ends in a `ClientError`.
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from coordwire.client.authentication import (
     Ask,
     AuthenticationStep,
-    FetchToken,
+    BlockingCall,
     Sasl,
     SendToken,
     authenticate,
@@ -46,7 +46,7 @@ from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 __all__ = ["Session", "Transfer", "ended", "opening"]
 
 T = TypeVar("T")
-Transfer = Generator["bytes | FetchToken", Any, T]
+Transfer = Generator["bytes | BlockingCall", Any, T]
 """Yields bytes to send, and gets the bytes that the socket received next, b"" at its end."""
 
 SOFTWARE_NAME = "coordwire"
@@ -115,7 +115,7 @@ def _over(connection: Connection, steps: Generator[AuthenticationStep, Any, T]) 
         step = next(steps)
         while True:
             answer: object
-            if isinstance(step, FetchToken):
+            if isinstance(step, BlockingCall):
                 answer = yield step
             elif isinstance(step, Ask):
                 data = connection.send(step.message, version=step.version)

@@ -24,6 +24,7 @@ from coordwire.client.errors import (
     DeadlineExceeded,
     RequestFailed,
     VersionUnavailable,
+    joined,
 )
 from coordwire.client.routing import (
     Controller,
@@ -287,14 +288,15 @@ def _look_up(
     unknown = [target for target in expected if not cluster.is_known(target)]
     coordinators = [target for target in unknown if isinstance(target, CoordinatorOf)]
     if len(coordinators) < len(unknown):
-        topics = {target.topic for target in unknown if isinstance(target, LeaderOf)}
+        leaders = [target for target in unknown if isinstance(target, LeaderOf)]
+        topics = {target.topic for target in leaders}
         (result,) = yield Deliver([Delivery(None, _metadata_request(topics, settings))])
         if isinstance(result, BrokerUnreachable):
             return result
         if isinstance(result, ClientError):
             raise result
         if isinstance(result.answer, MetadataResponse):
-            cluster.add_metadata(result.answer)
+            cluster.add_metadata(result.answer, leaders)
         else:
             assert isinstance(result.answer, DescribeClusterResponse)
             cluster.add_cluster(result.answer)
@@ -326,19 +328,19 @@ def _find_coordinators(
     key_type = int(_KEY_TYPES[kind])
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
     (result,) = yield Deliver([Delivery(None, request)])
-    results, keys_in_order = [result], [""]
+    results, requested = [result], [keys]
     if isinstance(result, VersionUnavailable):
-        keys_in_order = keys
+        requested = [[key] for key in keys]
         results = yield Deliver(
             [Delivery(None, FindCoordinatorRequest(key=key, key_type=key_type)) for key in keys]
         )
-    for key, result in zip(keys_in_order, results, strict=True):
+    for result_keys, result in zip(requested, results, strict=True):
         if isinstance(result, BrokerUnreachable):
             return result
         if isinstance(result, ClientError):
             raise result
         assert isinstance(result.answer, FindCoordinatorResponse)
-        cluster.add_coordinators(kind, key, result.answer)
+        cluster.add_coordinators(kind, result_keys, result.answer)
     return None
 
 
@@ -360,7 +362,7 @@ def _unknown(cluster: KnownCluster, expected: list[Target]) -> RequestFailed | N
                     f"partition {topic}-{partition} has no leader", int(ErrorCode.LEADER_NOT_AVAILABLE)
                 )
             case NamedNode(node_id):
-                nodes = ", ".join(map(str, sorted(cluster.nodes)))
+                nodes = joined(list(map(str, sorted(cluster.nodes))), ", ")
                 raise RequestFailed(f"expected a node of the cluster ({nodes}), got {node_id}")
         return RequestFailed("no controller is known", int(ErrorCode.NOT_CONTROLLER))
     return None

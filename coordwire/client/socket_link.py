@@ -2,9 +2,9 @@
 `coordwire.client.link` do with asyncio.
 
 Strategy: the same generators move the bytes; `SocketLink` sends a request, then waits for its answer. Rules:
-as those of `coordwire.client.link`, but that requests do not overlap. Each wait is limited by the time left;
-a time that is over ends the connection, since its answer may still come; what fails leaves no socket open;
-every failure is a `ClientError`.
+as those of `coordwire.client.link`, but that requests do not overlap. Each wait is limited by what is left of
+the whole request's time; a time that is over ends the connection, since its answer may still come; what fails
+leaves no socket open; every failure is a `ClientError`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from coordwire.client.authentication import Ask, FetchToken, TokenSource, authenticate
+from coordwire.client.authentication import Ask, BlockingCall, authenticate
+from coordwire.client.background import start_call
 from coordwire.client.errors import BrokerUnreachable, ClientError, located
 from coordwire.client.link import renewal_ms
 from coordwire.client.opening import Session, Transfer, ended, opening
@@ -30,7 +31,7 @@ from coordwire.connection import Connection
 from coordwire.connection.events import ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["OpenSocket", "SocketLink", "call_source", "open_socket", "run_transfer"]
+__all__ = ["OpenSocket", "Remaining", "SocketLink", "open_socket", "time_limit"]
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
@@ -51,25 +52,47 @@ class OpenSocket:
             self.socket.close()
 
 
-def open_socket(address: Address, settings: ClientSettings) -> OpenSocket:
-    """Connect to a broker, with TLS and SASL as the settings have it.
+Remaining = Callable[[], float]
+"""The seconds that are left; raises `TimeoutError` where none are."""
+
+
+def time_limit(seconds: float) -> Remaining:
+    """What is left of a time that begins now."""
+    end = time.monotonic() + seconds
+
+    def remaining() -> float:
+        seconds_left = end - time.monotonic()
+        if seconds_left <= 0:
+            raise TimeoutError
+        return seconds_left
+
+    return remaining
+
+
+def open_socket(address: Address, settings: ClientSettings, remaining: Remaining | None = None) -> OpenSocket:
+    """Connect to a broker, with TLS and SASL as the settings have it. remaining: the time of the whole
+    request, where that is less than a connection's.
 
     Raises `BrokerUnreachable`, `AuthenticationRefused`, `UnreadableAnswer`, `VersionUnavailable`; the reason
     names the address.
     """
     connection = Connection("client", client_id=settings.client_id)
-    end = time.monotonic() + settings.connection_timeout_ms / 1000
+    own_remaining = time_limit(settings.connection_timeout_ms / 1000)
+    limit = own_remaining if remaining is None else lambda: min(own_remaining(), remaining())
     raw: socket.socket | None = None
     try:
-        raw = socket.create_connection(address, timeout=settings.connection_timeout_ms / 1000)
+        raw = _connected(address, limit)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if settings.tls is not None:
+            raw.settimeout(limit())
             raw = settings.tls.wrap_socket(raw, server_hostname=address[0])
-        session = run_transfer(opening(connection, settings.sasl), raw, lambda: end - time.monotonic())
+        session = run_transfer(opening(connection, settings.sasl), raw, limit)
         return OpenSocket(address, raw, connection, session)
     except BaseException as error:
         if raw is not None:
             raw.close()
+        if isinstance(error, TimeoutError) and remaining is not None:
+            remaining()  # raises where it is the time of the whole request that is over
         raise located(
             error,
             shown_address(address),
@@ -78,44 +101,60 @@ def open_socket(address: Address, settings: ClientSettings) -> OpenSocket:
         ) from None
 
 
-def run_transfer(transfer: Transfer[T], connected: socket.socket, remaining: Callable[[], float]) -> T:
+def _connected(address: Address, remaining: Remaining) -> socket.socket:
+    """A socket that is connected to the first of a host's addresses that accepts it."""
+    host, port = address
+    resolved = start_call(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    failure: OSError | None = None
+    places = resolved.result(remaining())
+    for number, (family, kind, protocol, _, place) in enumerate(places):
+        connecting = socket.socket(family, kind, protocol)
+        try:
+            connecting.settimeout(remaining() / (len(places) - number))
+            connecting.connect(place)
+        except OSError as error:
+            connecting.close()
+            failure = error
+        else:
+            return connecting
+    raise failure or OSError("the host has no address")
+
+
+def run_transfer(transfer: Transfer[T], connected: socket.socket, remaining: Remaining) -> T:
     """Run a generator that sends and receives bytes. remaining: the seconds that are left."""
     try:
         step = next(transfer)
         while True:
-            if isinstance(step, FetchToken):
-                step = transfer.send(call_source(step.source))
+            if isinstance(step, BlockingCall):
+                step = transfer.send(run_call(step, remaining))
                 continue
-            connected.settimeout(_positive(remaining()))
-            if step:
-                connected.sendall(step)
-            connected.settimeout(_positive(remaining()))
+            _send_all(connected, step, remaining)
+            connected.settimeout(remaining())
             step = transfer.send(connected.recv(READ_SIZE))
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-def call_source(source: TokenSource) -> str:
-    """A token from a callback, awaited where it is awaitable."""
-    token = source()
-    if not inspect.isawaitable(token):
-        return token
+def run_call(call: BlockingCall, remaining: Remaining) -> Any:
+    """The result of a function, awaited where it is awaitable. Raises `TimeoutError`."""
 
-    async def awaited() -> str:
-        return await token
+    async def awaited(result: Any) -> Any:
+        return await result
 
-    return asyncio.run(awaited())
+    def run() -> Any:
+        result = call.function()
+        return asyncio.run(awaited(result)) if inspect.isawaitable(result) else result
 
-
-def _positive(seconds: float) -> float:
-    if seconds <= 0:
-        raise TimeoutError
-    return seconds
+    return start_call(run).result(remaining())
 
 
-Remaining = Callable[[], float]
-"""The seconds that are left; raises `TimeoutError` where none are."""
+def _send_all(connected: socket.socket, data: bytes, remaining: Remaining) -> None:
+    """Send bytes in the time that is left, of which `sendall` with TLS gives each piece all."""
+    unsent = memoryview(data)
+    while unsent:
+        connected.settimeout(remaining())
+        unsent = unsent[connected.send(unsent) :]
 
 
 class SocketLink:
@@ -124,7 +163,7 @@ class SocketLink:
     def __init__(self, opened: OpenSocket, settings: ClientSettings) -> None:
         self.address = opened.address
         self.session = opened.session
-        self.is_open = True
+        self.is_open = self.is_idle = True
         self._opened = opened
         self._settings = settings
         self._no_answer: Response | None = None
@@ -133,9 +172,9 @@ class SocketLink:
         self._renewal = self._next_renewal(opened.session.lifetime_ms)
 
     @classmethod
-    def open(cls, address: Address, settings: ClientSettings) -> SocketLink:
+    def open(cls, address: Address, settings: ClientSettings, remaining: Remaining) -> SocketLink:
         """Connect to a broker. Raises `ClientError`."""
-        return cls(open_socket(address, settings), settings)
+        return cls(open_socket(address, settings, remaining), settings)
 
     def close(self) -> None:
         """End the connection."""
@@ -153,11 +192,12 @@ class SocketLink:
         if time.monotonic() >= self._renewal:
             self._renew(remaining)
         self._write(message, fit.version, remaining)
-        self._version = fit.version
+        self._version, self.is_idle = fit.version, False
         self._no_answer = message.response_class() if is_fire_and_forget(message) else None  # type: ignore[attr-defined]
 
     def receive(self, remaining: Remaining) -> Delivered:
         """The answer to the request that was sent last. Raises `ClientError`."""
+        self.is_idle = True
         if self._no_answer is not None:
             return Delivered(self._no_answer, self._version)
         return Delivered(self._read(remaining), self._version)
@@ -179,8 +219,7 @@ class SocketLink:
         data = self._opened.connection.send(message, version=version)
         self._end = time.monotonic() + self._settings.request_timeout_ms / 1000
         try:
-            self._opened.socket.settimeout(self._seconds(remaining))
-            self._opened.socket.sendall(data)
+            _send_all(self._opened.socket, data, lambda: self._seconds(remaining))
         except OSError as error:
             raise self._failure(error) from None
 
@@ -202,13 +241,16 @@ class SocketLink:
         raise failure
 
     def _seconds(self, remaining: Remaining) -> float:
-        return min(max(self._end - time.monotonic(), 0.001), remaining())
+        seconds = min(self._end - time.monotonic(), remaining())
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
 
     def _failure(self, error: OSError, *, sent: bool = True) -> Exception:
         """The client's error for the system's; the same one where the time of the whole request is over."""
         self.close()
         place = shown_address(self.address)
-        if not isinstance(error, TimeoutError):
+        if not isinstance(error, TimeoutError) or error.errno is not None:
             return BrokerUnreachable(f"{place}: {error.strerror or type(error).__name__}", sent=sent)
         if time.monotonic() < self._end:
             return error
@@ -224,15 +266,15 @@ class SocketLink:
         try:
             step = next(steps)
             while True:
-                if isinstance(step, FetchToken):
-                    step = steps.send(call_source(step.source))
+                if isinstance(step, BlockingCall):
+                    step = steps.send(run_call(step, remaining))
                     continue
                 assert isinstance(step, Ask)  # bare tokens are of brokers whose sessions have no end
                 self._write(step.message, step.version, remaining)
                 step = steps.send(self._read(remaining))
         except StopIteration as end:
             self._renewal = self._next_renewal(end.value)
-        except ClientError:
+        except BaseException:  # the broker waits in the middle of an authentication
             self.close()
             raise
 

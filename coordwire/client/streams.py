@@ -15,18 +15,22 @@ import inspect
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from coordwire.client.authentication import FetchToken, TokenSource
+from coordwire.client.authentication import BlockingCall
+from coordwire.client.background import start_call
 from coordwire.client.errors import located
 from coordwire.client.opening import Session, Transfer, opening
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.connection import Connection
 
-__all__ = ["Stream", "call_source", "close_writer", "open_stream", "run_transfer"]
+__all__ = ["Stream", "close_writer", "open_stream", "run_call", "run_transfer"]
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
+
+PATIENCE = 2.0
+"""Seconds in which a peer must take what was written before a connection ends."""
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class Stream:
     session: Session
 
     async def close(self) -> None:
-        """End the connection."""
+        """End the connection; what the broker has not taken after `PATIENCE` is lost."""
         await close_writer(self.writer)
 
 
@@ -79,8 +83,8 @@ async def run_transfer(
     try:
         step = next(transfer)
         while True:
-            if isinstance(step, FetchToken):
-                step = transfer.send(await call_source(step.source))
+            if isinstance(step, BlockingCall):
+                step = transfer.send(await run_call(step))
                 continue
             if step:
                 writer.write(step)
@@ -91,17 +95,21 @@ async def run_transfer(
         return result
 
 
-async def call_source(source: TokenSource) -> str:
-    """A token from a callback: a coroutine function is awaited, any other runs in a thread."""
-    if inspect.iscoroutinefunction(source):
-        token: str = await source()
-        return token
-    result = await asyncio.to_thread(source)
+async def run_call(call: BlockingCall) -> Any:
+    """The result of a function: a coroutine function is awaited, any other runs in a thread."""
+    if inspect.iscoroutinefunction(call.function):
+        return await call.function()
+    result = await asyncio.wrap_future(start_call(call.function))
     return await result if inspect.isawaitable(result) else result
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
-    """Close, and wait for the end of the transport, which never raises."""
+    """Close, and wait for the end of the transport, but not for a peer that reads or answers nothing; this
+    never raises."""
     writer.close()
-    with suppress(OSError, ssl.SSLError):
-        await writer.wait_closed()
+    try:
+        with suppress(OSError, ssl.SSLError):
+            async with asyncio.timeout(PATIENCE):
+                await writer.wait_closed()
+    finally:
+        writer.transport.abort()

@@ -4,25 +4,27 @@
         answer = kafka.request(ListGroupsRequest())
 
 Strategy: the blocking driver of `coordwire.client.requests`: the deliveries of a step are sent to all brokers
-before the first answer is read. Rules: as those of `coordwire.client.async_client`; a connection has one
-request at a time, and a client is for one thread.
+before the first answer is read, or to as many as it may wait for. Rules: as those of
+`coordwire.client.async_client`; a connection has one request at a time, and a client is for one thread.
 """
 
 from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable
+from collections import OrderedDict, deque
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from coordwire.client.async_client import MOST_DELIVERIES
 from coordwire.client.authentication import Sasl
 from coordwire.client.cluster import KnownCluster
-from coordwire.client.errors import BrokerUnreachable, ClientError
+from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded, joined
+from coordwire.client.link import surplus_links
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
-from coordwire.client.socket_link import SocketLink
+from coordwire.client.socket_link import Remaining, SocketLink, time_limit
 from coordwire.codec import Request, Response
 
 __all__ = ["SyncClient", "connect_sync"]
@@ -50,11 +52,12 @@ class SyncClient:
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
         self.cluster = KnownCluster()
-        self._links: dict[Address, SocketLink] = {}
+        self._links: OrderedDict[Address, SocketLink] = OrderedDict()
+        """The one used last is the last."""
 
     def __enter__(self) -> Self:
         try:
-            self._any_link()
+            self.session()
         except BaseException:
             self.close()
             raise
@@ -67,13 +70,17 @@ class SyncClient:
 
     def close(self) -> None:
         """End every connection."""
-        links, self._links = list(self._links.values()), {}
+        links, self._links = list(self._links.values()), OrderedDict()
         for link in links:
             link.close()
 
     def session(self) -> Session:
         """What the connection to any broker began with: its versions, for one."""
-        return self._any_link().session
+        limit = self.settings.timeout_ms
+        try:
+            return self._any_link(time_limit(limit / 1000)).session
+        except TimeoutError:
+            raise DeadlineExceeded(f"no connection within {limit} ms") from None
 
     def request(
         self,
@@ -105,16 +112,9 @@ class SyncClient:
     ) -> list[NodeAnswer]:
         """The answers of the nodes that a request went to, before they become one."""
         limit = timeout_ms or self.settings.timeout_ms
-        end = time.monotonic() + limit / 1000
+        remaining = time_limit(limit / 1000)
         last_try = LastTry()
         steps = perform(message, self.cluster, self.settings, to=to, version=version, last_try=last_try)
-
-        def remaining() -> float:
-            seconds = end - time.monotonic()
-            if seconds <= 0:
-                raise TimeoutError
-            return seconds
-
         try:
             step = next(steps)
             while True:
@@ -129,25 +129,27 @@ class SyncClient:
         except TimeoutError:
             raise last_try.deadline_exceeded(message, limit) from None
 
-    def _deliver(
-        self, deliveries: list[Delivery], remaining: Callable[[], float]
-    ) -> list[Delivered | ClientError]:
+    def _deliver(self, deliveries: list[Delivery], remaining: Remaining) -> list[Delivered | ClientError]:
         """Send all, then read the answers. A connection that gets several has one at a time."""
         results: list[Delivered | ClientError | None] = [None] * len(deliveries)
-        sent: list[tuple[int, SocketLink]] = []
+        sent: deque[tuple[int, SocketLink]] = deque()
 
         def receive() -> None:
-            index, link = sent.pop(0)
+            index, link = sent[0]
             try:
                 results[index] = link.receive(remaining)
             except ClientError as error:
                 results[index] = error
+            sent.popleft()
 
         try:
             for index, delivery in enumerate(deliveries):
                 try:
-                    link = self._any_link() if delivery.address is None else self._link(delivery.address)
-                    while any(link is busy_link for _, busy_link in sent):
+                    if len(sent) == MOST_DELIVERIES:
+                        receive()
+                    address = delivery.address
+                    link = self._any_link(remaining) if address is None else self._link(address, remaining)
+                    while not link.is_idle:
                         receive()
                     link.send(delivery.message, delivery.version, remaining)
                     sent.append((index, link))
@@ -163,20 +165,24 @@ class SyncClient:
 
     # --- connections ---
 
-    def _link(self, address: Address) -> SocketLink:
+    def _link(self, address: Address, remaining: Remaining) -> SocketLink:
         link = self._links.get(address)
-        if link is None or not link.is_open:
-            link = self._links[address] = SocketLink.open(address, self.settings)
+        if link is not None and link.is_open:
+            self._links.move_to_end(address)
+            return link
+        for surplus in surplus_links(self._links, self.settings, self.cluster):
+            self._links.pop(surplus).close()
+        link = self._links[address] = SocketLink.open(address, self.settings, remaining)
         return link
 
-    def _any_link(self) -> SocketLink:
+    def _any_link(self, remaining: Remaining) -> SocketLink:
         for link in self._links.values():
             if link.is_open:
                 return link
         reasons = []
         for address in dict.fromkeys((*self.settings.bootstrap, *self.cluster.nodes.values())):
             try:
-                return self._link(address)
+                return self._link(address, remaining)
             except BrokerUnreachable as error:
                 reasons.append(error.reason)
-        raise BrokerUnreachable(f"no broker can be reached: {'; '.join(reasons)}")
+        raise BrokerUnreachable(f"no broker can be reached: {joined(reasons, '; ')}")

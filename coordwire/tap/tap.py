@@ -30,11 +30,11 @@ from coordwire.broker.connections.connection_memory import READ_SIZE, Connection
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
-from coordwire.client.authentication import FetchToken, Sasl
+from coordwire.client.authentication import BlockingCall, Sasl
 from coordwire.client.errors import located
 from coordwire.client.opening import Session, opening
 from coordwire.client.settings import Address, ClientSettings, addresses, shown_address
-from coordwire.client.streams import call_source
+from coordwire.client.streams import run_call
 from coordwire.connection import Connection
 from coordwire.limits import DEFAULT, limits
 from coordwire.tap.addresses import BrokerAddresses
@@ -277,8 +277,8 @@ class Tap:
         try:
             step = next(transfer)
             while True:
-                if isinstance(step, FetchToken):
-                    step = transfer.send(await call_source(step.source))
+                if isinstance(step, BlockingCall):
+                    step = transfer.send(await run_call(step))
                 else:
                     step = transfer.send(await link.answer(step))
         except StopIteration as end:

@@ -22,6 +22,7 @@ from coordwire.broker.handlers import APIS, Api, ApiCall
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.broker.thread import BrokerThread
 from coordwire.client.cluster import KnownCluster
+from coordwire.client.routing import LeaderOf
 from coordwire.codec import Message
 from coordwire.enums import CoordinatorType
 from coordwire.messages import (
@@ -115,6 +116,14 @@ def _empty(response: type[Message], call: ApiCall) -> Message:
     return response()
 
 
+def _partitions(answer: MetadataResponse) -> Iterator[LeaderOf]:
+    """The partitions of an answer, by the names and the ids of their topics."""
+    for topic in answer.topics:
+        for name in (topic.name, topic.topic_id):
+            for part in topic.partitions:
+                yield LeaderOf(name or "", part.partition_index)
+
+
 def read_record() -> tuple[KnownCluster, list[Route]]:
     """What the clients knew at the end, and what they sent."""
     record = json.loads(gzip.decompress(RECORD.read_bytes()))
@@ -122,9 +131,10 @@ def read_record() -> tuple[KnownCluster, list[Route]]:
     for kind, api, version, form in record["answers"]:
         answer: Any = from_json(find_message(api, "response"), form, version=version)
         if kind is None:
-            cluster.add_metadata(answer)
+            cluster.add_metadata(answer, _partitions(answer))
         else:
-            cluster.add_coordinators(CoordinatorType(kind).name.lower(), "", answer)
+            keys = [row.key for row in answer.coordinators]
+            cluster.add_coordinators(CoordinatorType(kind).name.lower(), keys, answer)
     routes = [
         Route(api, node, from_json(find_message(api, "request"), form, version=version))
         for node, api, version, form in record["requests"]
