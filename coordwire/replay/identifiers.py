@@ -27,6 +27,9 @@ __all__ = ["Identifiers", "kind_of"]
 MOST = 1_000_000
 """Ids that are remembered; the oldest are forgotten."""
 
+MOST_CHARACTERS = 64 << 20
+"""Of the texts among them."""
+
 _GENERATIONS = frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"})
 _SESSIONS = frozenset({"session_id"})
 _LEADER_EPOCHS = frozenset({"current_leader_epoch"})
@@ -52,6 +55,7 @@ class Identifiers:
 
     def __init__(self) -> None:
         self._now: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._characters = 0
 
     def __len__(self) -> int:
         return len(self._now)
@@ -68,9 +72,12 @@ class Identifiers:
                 zip(before or (), now or (), strict=False) if field.array else ((before, now),)
             ):
                 if captured_id is not None and current_id is not None and _is_id(captured_id):
-                    self._now[kind, scope, captured_id] = current_id
-        while len(self._now) > MOST:
-            self._now.popitem(last=False)
+                    key = kind, scope, captured_id
+                    self._characters += _characters(current_id) - _characters(self._now.get(key))
+                    self._now[key] = current_id
+        while len(self._now) > MOST or self._characters > MOST_CHARACTERS:
+            _, forgotten = self._now.popitem(last=False)
+            self._characters -= _characters(forgotten)
 
     def current(self, kind: str, scope: Any, captured: Any) -> Any:
         """What a captured id or epoch is now."""
@@ -128,6 +135,10 @@ class Identifiers:
         changed = bytearray(HEADER.pack(*values)) + raw[HEADER.size :]
         changed[CRC_AT:CRC_FROM] = backend.crc32c(bytes(changed[CRC_FROM:])).to_bytes(4, "big")
         return bytes(changed)
+
+
+def _characters(value: Any) -> int:
+    return len(value) if isinstance(value, str) else 0
 
 
 def _is_id(value: Any) -> bool:

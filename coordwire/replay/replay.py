@@ -7,22 +7,24 @@ Strategy: the capture says what happened before what. A request is sent once all
 in the capture have come, over a connection in the place of the captured one, to the broker that has the id of
 the captured one's; the next request does not wait for its answer, unless the capture's did. So a join that
 waited for another member does so again. Rules: times are not kept. A request of the older dialects, one that
-cannot be read, and what authenticates are left out and counted. An answer has a time limit. A connection has
-its own task, which ends with the run; the connections that were idle longest are closed.
+cannot be read, and what authenticates are left out and counted. An answer has a time limit, and so has the
+broker's reading of a request; a connection on which either is exceeded ends, and a broker with several such
+in a row gets no other. What waits to be compared is bounded in bytes. A connection has its own task, which
+ends with the run; the connections that were idle longest are closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.client.errors import ClientError, DeadlineExceeded
-from coordwire.client.settings import Address, ClientSettings
+from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
+from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.streams import Stream, open_stream
 from coordwire.codec import Message
 from coordwire.codec.entities import entity_field
@@ -40,11 +42,16 @@ __all__ = ["Replay", "ReplayTotals", "ReplayedRequest"]
 
 MOST_CONNECTIONS = 200
 MOST_WAITING = 10_000
+MOST_WAITING_BYTES = 64 << 20
+"""Of requests whose answers are not compared yet, and of these answers, unless it is but one."""
+
+MOST_FAILURES = 3
+"""Connections in a row that a broker did not open or did not answer, after which no other is tried."""
 
 _SKIPPED = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 _HOSTS = FieldSelection(lambda field: field.entity == "broker_host")
 _READ = 1 << 16
-_Answer = asyncio.Future[Message]
+_Answer = asyncio.Future[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,62 +84,76 @@ class ReplayTotals:
 
 
 class _Line:
-    """One connection to the cluster, in the place of a captured one."""
+    """One connection to the cluster, in the place of a captured one. timeout_s: in which the broker must take
+    a request. failures: of each broker. answered: called when an answer has come, with its bytes."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(
+        self, stream: Stream, timeout_s: float, failures: Counter[Address], answered: Callable[[int], None]
+    ) -> None:
         self.stream = stream
-        self._waiting: dict[int, tuple[int, int, asyncio.Future[Message]]] = {}
+        self._timeout_s = timeout_s
+        self._failures = failures
+        self._answered = answered
+        self._waiting: dict[int, _Answer] = {}
         self._next_id = 0
         self.error: CoordwireError | None = None
         self.task = asyncio.get_running_loop().create_task(self._read())
 
-    def send(self, request: Message, version: int, client_id: str | None) -> asyncio.Future[Message] | None:
-        """Send a request; its answer, None for one without. Raises `EncodeError`."""
+    async def send(self, request: Message, version: int, client_id: str | None) -> _Answer | None:
+        """Send a request; its answer, None for one without. Raises `EncodeError`, `ClientError`."""
         number, self._next_id = self._next_id, (self._next_id + 1) & 0x7FFF_FFFF
         wire = encode_request(request, version=version, correlation_id=number, client_id=client_id)
-        answer: asyncio.Future[Message] | None = None
+        if self.error is not None:
+            raise copy(self.error)  # one that is raised again keeps all that it has passed
+        answer: _Answer | None = None
         if not is_fire_and_forget(request):
-            answer = asyncio.get_running_loop().create_future()
-            if self.error is not None:
-                answer.set_exception(self.error)
-                answer.exception()  # it is looked at later, or never
-                return answer
-            self._waiting[number] = request.api_key or 0, version, answer
+            answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(lambda _: self._waiting.pop(number, None))
         self.stream.writer.write(wire)
+        try:
+            await self.drain()
+        except OSError:
+            error = self.fail(DeadlineExceeded(f"a request was not read within {self._timeout_s:g} s"))
+            if answer is None:
+                raise copy(error) from None
         return answer
+
+    async def drain(self) -> None:
+        """Wait until the broker has taken almost all. Raises `OSError`."""
+        async with asyncio.timeout(self._timeout_s):
+            await self.stream.writer.drain()
 
     async def _read(self) -> None:
         buffer = ReceiveBuffer()
+        error: CoordwireError = ClientError("the broker closed the connection")
         try:
             while data := await self.stream.reader.read(_READ):
                 buffer.append(data)
                 while (body := buffer.next_frame()) is not None:
                     self._take(body)
-            self.error = ClientError("the broker closed the connection")
-        except DecodeError as error:
-            self.error = error
-        except OSError as error:
-            self.error = ClientError(f"the connection failed: {error.strerror or error}")
-        for _, _, answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(self.error)
-                answer.exception()
-        self._waiting.clear()
+        except DecodeError as refusal:
+            error = refusal
+        except OSError as failure:
+            error = ClientError(f"the connection failed: {failure.strerror or failure}")
+        self.fail(error)
 
     def _take(self, body: bytes) -> None:
-        waiting = self._waiting.pop(int.from_bytes(body[:4], "big", signed=True), None)
-        if waiting is None:
-            return
-        key, version, answer = waiting
-        try:
-            message = read_response(body, key, version, strict=False).message
-        except DecodeError as error:
-            if not answer.done():
-                answer.set_exception(error)
-                answer.exception()
-        else:
-            if not answer.done():
-                answer.set_result(message)
+        answer = self._waiting.get(int.from_bytes(body[:4], "big", signed=True))
+        if answer is not None and not answer.done():
+            answer.set_result(body)
+            self._answered(len(body))
+
+    def fail(self, error: CoordwireError) -> CoordwireError:
+        """End the connection at once; all that wait get the reason, the first that there was."""
+        if self.error is None:
+            self.error = error
+            self._failures[self.stream.address] += isinstance(error, DeadlineExceeded)
+            self.stream.writer.transport.abort()
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(copy(error))
+                    answer.exception()  # it is looked at later, or never
+        return self.error
 
     async def close(self) -> None:
         self.task.cancel()
@@ -140,22 +161,41 @@ class _Line:
         await self.stream.close()
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A request whose answer is not compared yet, as captured and on its connection."""
+
+    entry: FrameEntry
+    line: _Line
+    answer: _Answer
+
+    @property
+    def size_bytes(self) -> int:
+        """What is kept for it."""
+        has_answer = self.answer.done() and not self.answer.cancelled() and self.answer.exception() is None
+        return self.entry.size + (len(self.answer.result()) if has_answer else 0)
+
+
 class Replay:
     """One replay. settings: of the cluster; timeout_s: for each answer. totals: what was done so far."""
 
     def __init__(self, settings: ClientSettings, *, timeout_s: float = 30.0) -> None:
-        self._settings = settings
+        limit_ms = min(settings.connection_timeout_ms, max(1, round(timeout_s * 1000)))
+        self._settings = replace(settings, connection_timeout_ms=limit_ms)
         self._timeout_s = timeout_s
         self.identifiers = Identifiers()
         self.totals = ReplayTotals()
         self._lines: OrderedDict[str, _Line] = OrderedDict()
-        self._waiting: OrderedDict[tuple[str, int], tuple[FrameEntry, asyncio.Future[Message]]] = (
-            OrderedDict()
-        )
+        self._closing: set[asyncio.Task[None]] = set()
+        self._failures: Counter[Address] = Counter()
+        """How often in a row a broker could not be reached, or did not answer."""
+        self._waiting: OrderedDict[tuple[str, int], _Waiting] = OrderedDict()
+        self._waiting_bytes = 0
         self._captured_nodes: dict[Address, int] = {}
         self._captured_ports: dict[int, int] = {}
         """The same by port alone, for brokers that are named otherwise than their packets have it."""
         self._nodes: dict[int, Address] = {}
+        """Of the captured brokers, by id."""
 
     async def run(self, entries: Iterable[Entry]) -> AsyncGenerator[ReplayedRequest, None]:
         """Send the requests; each with what became of it, in the order of the captured answers.
@@ -174,11 +214,11 @@ class Replay:
                     result = await self._response(entry)
                     if result is not None:
                         yield result
-            await self._drain()
+            drains = [line.drain() for line in self._lines.values() if line.error is None]
+            await asyncio.gather(*drains, return_exceptions=True)
         finally:
-            while self._lines:
-                _, line = self._lines.popitem()
-                await line.close()
+            lines, self._lines = list(self._lines.values()), OrderedDict()
+            await asyncio.gather(*(line.close() for line in lines), *self._closing)
 
     # --- requests ---
 
@@ -196,16 +236,26 @@ class Replay:
             offered = line.stream.session.versions.get(entry.api_key or 0, VersionRange(0, -1))
             if version not in offered:
                 raise ClientError(f"the broker has no {entry.api_name} v{version}")
-            answer = line.send(request, version, entry.client_id)
+            answer = await line.send(request, version, entry.client_id)
         except CoordwireError as error:
             self.totals.failed += 1
             return ReplayedRequest(entry, error=error)
         self.totals.sent += 1
         if answer is not None:
-            self._waiting[entry.capture, entry.number] = entry, answer
-            while len(self._waiting) > MOST_WAITING:
-                self._waiting.popitem(last=False)
+            self._waiting[entry.capture, entry.number] = _Waiting(entry, line, answer)
+            self._keep(entry.size)
         return None
+
+    def _keep(self, size_bytes: int) -> None:
+        """Count bytes of requests and answers that wait; the oldest of too many are given up."""
+        self._waiting_bytes += size_bytes
+        while len(self._waiting) > MOST_WAITING or (
+            self._waiting_bytes > MOST_WAITING_BYTES and len(self._waiting) > 1
+        ):
+            _, oldest = self._waiting.popitem(last=False)
+            self._waiting_bytes -= oldest.size_bytes
+            oldest.answer.cancel()
+            self.totals.skipped["answered too late in the capture"] += 1
 
     async def _line(self, entry: FrameEntry) -> _Line:
         """The connection in the place of a captured request's. Raises `ClientError`."""
@@ -214,11 +264,28 @@ class Replay:
         if line is not None:
             self._lines.move_to_end(key)
             return line
+        address = self._address(entry)
+        if self._failures[address] >= MOST_FAILURES:
+            raise BrokerUnreachable(
+                f"{shown_address(address)}: given up after {MOST_FAILURES} connections in a row that failed"
+            )
         while len(self._lines) >= MOST_CONNECTIONS:
             _, oldest = self._lines.popitem(last=False)
-            await oldest.close()
-        line = self._lines[key] = _Line(await open_stream(self._address(entry), self._settings))
+            await self._close_later(oldest)
+        try:
+            stream = await open_stream(address, self._settings)
+        except ClientError:
+            self._failures[address] += 1
+            raise
+        line = self._lines[key] = _Line(stream, self._timeout_s, self._failures, self._keep)
         return line
+
+    async def _close_later(self, line: _Line) -> None:
+        task = asyncio.create_task(line.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        if len(self._closing) >= MOST_CONNECTIONS:
+            await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
 
     def _address(self, entry: FrameEntry) -> Address:
         """Of the broker with the id that the captured one had; else the first of the settings."""
@@ -237,26 +304,24 @@ class Replay:
         waiting = self._waiting.pop((entry.capture, entry.request.number), None)
         if waiting is None:
             return None
-        request, answer = waiting
+        request, address = waiting.entry, waiting.line.stream.address
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answered = await answer
-        except TimeoutError:
-            answer.cancel()
-            self.totals.failed += 1
-            error = DeadlineExceeded(f"no answer within {self._timeout_s:g} s")
-            return ReplayedRequest(request, captured=entry.message, error=error)
+            answered = await self._answer(waiting)
         except CoordwireError as failure:
             self.totals.failed += 1
             return ReplayedRequest(request, captured=entry.message, error=failure)
+        finally:
+            self._waiting_bytes -= waiting.size_bytes
+        del self._failures[address]
         if entry.error is not None or entry.message is None or request.message is None:
             self.totals.skipped["unreadable"] += 1
             return None
         version = entry.body_version if entry.body_version is not None else 0
-        for address, node in _brokers(entry.message):
-            self._captured_nodes[address] = self._captured_ports[address[1]] = node
-        for address, node in _brokers(answered):
-            self._nodes[node] = address
+        captured_brokers = dict(_brokers(entry.message))
+        for captured_address, node in captured_brokers.items():
+            self._captured_nodes[captured_address] = self._captured_ports[captured_address[1]] = node
+        captured_ids = set(captured_brokers.values())
+        self._nodes.update((node, current) for current, node in _brokers(answered) if node in captured_ids)
         self.totals.compared += 1
         if type(answered) is not type(entry.message):
             return None
@@ -265,13 +330,17 @@ class Replay:
         self.totals.differing += bool(places)
         return ReplayedRequest(request, entry.message, answered, differences=places)
 
-    async def _drain(self) -> None:
-        """Let what was sent last go out."""
-        for line in self._lines.values():
-            try:
-                await line.stream.writer.drain()
-            except OSError:
-                continue
+    async def _answer(self, waiting: _Waiting) -> Message:
+        """The answer to a request, which ends the connection if it does not come: those after it would not
+        either. Raises `CoordwireError`."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                body = await asyncio.shield(waiting.answer)
+        except TimeoutError:
+            waiting.line.fail(DeadlineExceeded(f"no answer within {self._timeout_s:g} s"))
+            body = await waiting.answer
+        key, version = waiting.entry.api_key or 0, waiting.entry.api_version or 0
+        return read_response(body, key, version, strict=False).message
 
 
 def _brokers(message: Message) -> Iterator[tuple[Address, int]]:

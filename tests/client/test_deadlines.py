@@ -454,6 +454,7 @@ def _moved(count: int) -> None:
     assert not known.nodes
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("act", [_everywhere, _moved], ids=lambda act: act.__name__.strip("_"))
 def test_work_grows_with_the_nodes(act: Callable[[int], None]) -> None:
     assert_linear(lambda count: count, act, 50)

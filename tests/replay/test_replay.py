@@ -38,6 +38,7 @@ from coordwire.records import Record, batches, encode_batch
 from coordwire.replay import Difference, Replay, ReplayedRequest
 from coordwire.replay.differences import differences
 from coordwire.replay.identifiers import Identifiers
+from coordwire.replay.replay import MOST_FAILURES
 from tests.broker.blocking_peer import BlockingPeer
 from tests.tap.upstream import Upstream, frame_of
 
@@ -160,7 +161,9 @@ def test_what_cannot_be_sent_or_is_not_answered_is_reported(captured: bytes) -> 
             assert replay.totals.failed == len(results) == 11
             return results
 
-    assert all("no connection within 300 ms" in str(result.error) for result in asyncio.run(silent()))
+    reasons = [str(result.error) for result in asyncio.run(silent())]
+    assert all("no connection within 200 ms" in reason for reason in reasons[:MOST_FAILURES])
+    assert all("given up after 3 connections" in reason for reason in reasons[MOST_FAILURES:])
     replay, results = replayed(captured, "127.0.0.1:1")
     assert (replay.totals.sent, replay.totals.failed) == (0, 11)
     older = BrokerConfig(as_of="2.0")
