@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import threading
+import tracemalloc
 from typing import Any
 
 from coordwire import Connection
-from coordwire.broker.harness.traffic import LiveTraffic
+from coordwire.broker.harness.traffic import LiveTraffic, Traffic
 from coordwire.capture import Capture, FrameEntry
 from coordwire.messages import HeartbeatRequest
 
@@ -52,14 +54,47 @@ def test_what_was_sent_is_in_the_capture() -> None:
 
 def test_a_connection_that_lost_a_piece_is_written_no_more() -> None:
     out = Kept()
-    live = LiveTraffic(out, most=100)
+    live = LiveTraffic(out, most=1_000)
     numbers = [live.opened(("127.0.0.1", 5000 + at), ("127.0.0.1", 9092)) for at in range(2)]
-    live.add(numbers[0], bytes(101), to_client=False)
+    live.add(numbers[0], bytes(1_001), to_client=False)
     live.add(numbers[0], heartbeat("a"), to_client=False)
     live.add(numbers[1], heartbeat("b"), to_client=False)
     live.close()
     assert frames(out.getvalue()) == ["b"]
     assert live.lost == 1
+
+
+class Stuck(Kept):
+    """A reader that has stopped, until `go_on`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def write(self, data: Any) -> int:
+        self.go_on.wait()
+        return super().write(data)
+
+
+def test_the_bound_counts_what_small_pieces_cost() -> None:
+    out, most = Stuck(), 1 << 20
+    live, traffic = LiveTraffic(out, most=most), Traffic(most=most)
+    number = live.opened(("127.0.0.1", 5000), ("127.0.0.1", 9092))
+    traffic.opened(("127.0.0.1", 5000), ("127.0.0.1", 9092))
+    tracemalloc.start()
+    try:
+        while not live.lost:
+            live.add(number, bytes(3), to_client=False)
+        waiting, _ = tracemalloc.get_traced_memory()
+        while not traffic.dropped:
+            traffic.add(number, bytes(3), to_client=False)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        out.go_on.set()
+        live.close()
+    assert most / 2 < waiting < most
+    assert most / 2 < kept - waiting < most
 
 
 def test_a_reader_that_has_gone_ends_the_writing_only() -> None:

@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "LiveTraffic", "Traffic"]
 
 MOST = 64 << 20
-"""So many bytes are kept."""
+"""So many bytes are kept, what a piece needs beside its own included."""
+
+PIECE_COST = 200
+"""Bytes of memory that a piece needs beside its own: a tuple, a time, a bytes object, a place in a queue."""
 
 _CONNECTIONS = 20_000
 
@@ -76,10 +79,10 @@ class Traffic:
     def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
         """Bytes went over a connection."""
         with self._lock:
-            if connection < 0 or self._size + len(data) > self._most:
+            if connection < 0 or self._size + len(data) + PIECE_COST > self._most:
                 self.dropped += len(data)
                 return
-            self._size += len(data)
+            self._size += len(data) + PIECE_COST
             now = self._began + time.perf_counter_ns()
             self._pieces.append((now, connection, to_client, bytes(data)))
 
@@ -117,9 +120,6 @@ class Traffic:
 # --- traffic while it happens ---
 
 
-_MOST = 64 << 20
-
-
 class LiveTraffic:
     """Writes to `out` until `close`, a pcap or a pcapng. then: called after that."""
 
@@ -127,7 +127,7 @@ class LiveTraffic:
         self,
         out: BinaryIO,
         *,
-        most: int = _MOST,
+        most: int = MOST,
         then: Callable[[], object] | None = None,
         pcapng: bool = False,
     ) -> None:
@@ -158,10 +158,10 @@ class LiveTraffic:
         with self._lock:
             if connection < 0 or connection in self._lost:
                 return
-            if self._waiting + len(data) > self._most:
+            if self._waiting + len(data) + PIECE_COST > self._most:
                 self._lost.add(connection)
                 return
-            self._waiting += len(data)
+            self._waiting += len(data) + PIECE_COST
         self._queue.put((time.time_ns(), connection, to_client, bytes(data)))
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class LiveTraffic:
             if piece is None:
                 return
             with self._lock:
-                self._waiting -= len(piece[3])
+                self._waiting -= len(piece[3]) + PIECE_COST
             yield piece
 
     def _write(self) -> None:
