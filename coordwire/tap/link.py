@@ -40,7 +40,7 @@ from coordwire.tap.rewritten_frames import read_again, request_wire, response_wi
 from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
-from coordwire.tap.unanswered_requests import UnansweredRequest, UnansweredRequests
+from coordwire.tap.unanswered_requests import UnansweredRequest, UnansweredRequests, memory_cost
 from coordwire.versions import ApiKey
 
 __all__ = ["TapHub", "TapLink"]
@@ -69,8 +69,8 @@ class TapHub(LaneHub, ReadingHub, Protocol):
     @property
     def show_secrets(self) -> bool: ...
 
-    def sessions(self, broker: Address) -> SessionPartitions:
-        """The fetch sessions of a broker."""
+    @property
+    def sessions(self) -> SessionPartitions: ...
 
     def connect(self, link: TapLink) -> asyncio.Task[None]:
         """Begin to connect a link's lane to its broker."""
@@ -341,13 +341,14 @@ class TapLink:
                 self._start(partial(self._reply, frame, exchange.reply))
                 return
         if isinstance(frame.message, FetchRequest):
-            self._hub.sessions(self.address).continued(frame.message)
+            self._hub.sessions.continued(self.address, frame.message)
         if self._hub.faults.active and self._is_faulted(frame, exchange, wire):
             return
         if not is_fire_and_forget(frame.message):
             unanswered = UnansweredRequest(key, version)
             if exchange is not None or isinstance(frame.message, FetchRequest):
-                unanswered.request, unanswered.exchange, unanswered.size = frame.message, exchange, frame.size
+                unanswered.request, unanswered.exchange = frame.message, exchange
+                unanswered.size = memory_cost(frame.size)
             self._handshake = starts_handshake(key, version)
             self._unanswered.add(number, unanswered)
         if changed is not None:
@@ -381,7 +382,7 @@ class TapLink:
             hub.addresses.node(self.address),
             frame.client_id,
             hub.topics,
-            hub.sessions(self.address),
+            partial(hub.sessions.of, self.address),
             partial(self._carry, frame, exchange, wire),
         )
         handles = handles_of(hub.faults, tapped, frame.api_key)
@@ -427,7 +428,7 @@ class TapLink:
         if not is_fire_and_forget(request):
             promise = Promise()
             unanswered = UnansweredRequest(
-                frame.api_key, frame.api_version, request, exchange, promise, frame.size
+                frame.api_key, frame.api_version, request, exchange, promise, memory_cost(frame.size)
             )
             self._unanswered.add(frame.correlation_id, unanswered)
         self._send_on(sent)
@@ -583,7 +584,7 @@ class TapLink:
         if names_topics(key, version):
             hub.topics.learn(message, version)
         if isinstance(message, FetchResponse) and isinstance(unanswered.request, FetchRequest):
-            hub.sessions(self.address).answered(unanswered.request, message)
+            hub.sessions.answered(self.address, unanswered.request, message)
         if reasons:
             wire = response_wire(frame, message)
             hub.counts.changed.update(reasons)

@@ -9,8 +9,8 @@
 
 Strategy: a listener for each broker that is known, at first those of `upstream`; when a response names
 another, it gets a listener too, and the client its address. One link a client's connection, one task while it
-connects. Rules: everything that connections hold is counted and bounded, as in `coordwire.broker`; `stop`
-ends everything that `start` began.
+connects. Rules: everything that connections hold is counted and bounded, as in `coordwire.broker`, and so are
+listeners, which leave most of the process's files to connections; `stop` ends everything that `start` began.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from coordwire.client.settings import Address, ClientSettings, addresses, shown_
 from coordwire.client.streams import run_call
 from coordwire.connection import Connection
 from coordwire.limits import DEFAULT, limits
-from coordwire.tap.addresses import BrokerAddresses
+from coordwire.tap.addresses import BrokerAddresses, most_brokers
 from coordwire.tap.counts import TapCounts
 from coordwire.tap.link import TapLink
 from coordwire.tap.script import Script
@@ -96,16 +96,16 @@ class Tap:
         self.show_secrets = show_secrets
         self._max_frame = max_frame
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listeners: list[socket.socket] = []
-        self._servers: list[asyncio.Server] = []
+        self._listeners: dict[Address, socket.socket] = {}
+        self._servers: dict[Address, asyncio.Server] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._links: set[TapLink] = set()
         self._context = copy_context()
-        self._sessions: dict[Address, SessionPartitions] = {}
         self.turns = Turns(self._call_soon)
         self.memory = ConnectionMemory(memory, self.call_later)
         self.read_buffer = memoryview(bytearray(READ_SIZE))
-        self.addresses = BrokerAddresses(self._listen)
+        self.addresses = self._no_addresses()
+        self.sessions = SessionPartitions()
         self.faults = Faults()
         self.counts = TapCounts()
         self.topics = TopicIds()
@@ -179,7 +179,7 @@ class Tap:
         """End all connections; nothing happens if it is not running."""
         if self._loop is None:
             return
-        for server in self._servers:
+        for server in self._servers.values():
             server.close()
         for link in list(self._links):
             link.abort()
@@ -188,29 +188,38 @@ class Tap:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
             await asyncio.sleep(0)
-        for listener in self._listeners:
+        for listener in self._listeners.values():
             listener.close()
         self._listeners.clear()
         self._servers.clear()
         self.turns.clear()
         self.memory.close()
         self.faults.bind(None)
-        self.addresses = BrokerAddresses(self._listen)
-        self._sessions.clear()
+        self.addresses = self._no_addresses()
+        self.sessions = SessionPartitions()
         self._loop = None
 
     # --- listeners ---
+
+    def _no_addresses(self) -> BrokerAddresses:
+        return BrokerAddresses(self._listen, self._stop_listening, self.upstream, most=most_brokers())
 
     def _listen(self, broker: Address) -> Address:
         """Listen for a broker: at once, so that its address may be given out, though it is served a moment
         later."""
         listener = self._bound()
         local: Address = (self._host, listener.getsockname()[1])
-        self._listeners.append(listener)
+        self._listeners[broker] = listener
         self._start(self._serve(listener, broker))
         if broker not in self.upstream:
             log.debug("%s is for %s", shown_address(local), shown_address(broker))
         return local
+
+    def _stop_listening(self, broker: Address) -> None:
+        del self._listeners[broker]
+        server = self._servers.pop(broker, None)
+        if server is not None:  # else `_serve` closes it
+            server.close()
 
     def _bound(self) -> socket.socket:
         """A socket that listens, at the next port if that is free."""
@@ -240,7 +249,10 @@ class Tap:
             lambda: TapLink(self, broker).client, sock=listener, ssl=self._tls, backlog=_ACCEPTED
         )
         listener.listen(_BACKLOG)  # asyncio accepts as many at once as it lets the system hold
-        self._servers.append(server)
+        if self._listeners.get(broker) is listener:
+            self._servers[broker] = server
+        else:
+            server.close()
 
     # --- for the links ---
 
@@ -291,10 +303,6 @@ class Tap:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    def sessions(self, broker: Address) -> SessionPartitions:
-        """The fetch sessions of a broker."""
-        return self._sessions.setdefault(broker, SessionPartitions())
 
     def join(self, link: TapLink) -> None:
         self.counts.connections += 1

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from coordwire.broker.cluster.fetch_sessions import FetchKey
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.injection.faulted_call import request_subjects
 from coordwire.broker.injection.refused_answers import ElementIndex, place_of, refuse_element
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
-from coordwire.tap.topic_ids import SessionPartitions, TopicIds
+from coordwire.tap.topic_ids import TopicIds
 
 __all__ = ["Carry", "TappedCall", "UnreadableResponse"]
 
@@ -32,14 +33,15 @@ class UnreadableResponse(Exception):
 
 @dataclass(slots=True)
 class TappedCall:
-    """A request. refused: partitions of a Fetch that a fault refuses, by topic and index."""
+    """A request. sessions: gives the partitions of a fetch session. refused: partitions of a Fetch that a
+    fault refuses, by topic and index."""
 
     request: Any
     version: int
     node: int
     client_id: str | None
     topics: TopicIds
-    sessions: SessionPartitions
+    sessions: Callable[[int], Iterable[FetchKey]]
     carry: Carry
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
 
@@ -47,7 +49,7 @@ class TappedCall:
         return self.topics.name(topic_id)
 
     def session_partitions(self) -> Iterable[tuple[str | None, UUID, int]]:
-        return self.sessions.of(self.request.session_id)
+        return self.sessions(self.request.session_id)
 
 
 def carried_out(call: TappedCall) -> Coroutine[Any, None, Message | None]:

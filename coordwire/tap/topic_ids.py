@@ -2,7 +2,7 @@
 
 Strategy: what responses and requests say is remembered as it passes, since rules name topics, and newer
 requests have ids in their place, or nothing at all where a session knows the partitions. Rules: both are
-bounded; the oldest goes first.
+bounded; the oldest goes first; nothing is kept of a name that Kafka would refuse.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.broker.cluster.fetch_sessions import FetchKey, FetchSession
+from coordwire.client.settings import Address
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_field
 from coordwire.codec.walk import FieldSelection, fields_of
@@ -25,6 +26,9 @@ __all__ = ["SessionPartitions", "TopicIds", "names_topics"]
 MOST_TOPICS = 100_000
 MOST_SESSIONS = 1_000
 MOST_PARTITIONS = 100_000
+
+LONGEST_NAME = 249
+"""Characters of a topic's name."""
 
 _IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
 
@@ -63,7 +67,7 @@ class TopicIds:
             owner: Any = type(place.owner)
             name_field = entity_field(owner, "topic_name")
             name = None if name_field is None else getattr(place.owner, name_field)
-            if name and place.value.int:
+            if name and len(name) <= LONGEST_NAME and place.value.int:
                 self._names[place.value] = name
                 self._names.move_to_end(place.value)
         while len(self._names) > MOST_TOPICS:
@@ -71,28 +75,29 @@ class TopicIds:
 
 
 class SessionPartitions:
-    """The partitions of the fetch sessions of one broker."""
+    """The partitions of the fetch sessions of all brokers."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._sessions: OrderedDict[tuple[Address, int], FetchSession] = OrderedDict()
         self._partitions = 0
 
     def __len__(self) -> int:
         return self._partitions
 
-    def of(self, session_id: int) -> Iterable[FetchKey]:
-        session = self._sessions.get(session_id)
+    def of(self, broker: Address, session_id: int) -> Iterable[FetchKey]:
+        session = self._sessions.get((broker, session_id))
         return () if session is None else [key for key, _ in session.partitions()]
 
-    def continued(self, request: FetchRequest) -> None:
+    def continued(self, broker: Address, request: FetchRequest) -> None:
         """Apply a request that continues a session, or ends one."""
         if not request.session_id:
             return
-        session = self._sessions.get(request.session_id)
+        key = broker, request.session_id
+        session = self._sessions.get(key)
         if session is None:
             return
         if request.session_epoch <= 0:
-            self._drop(request.session_id)
+            self._drop(key)
             return
         before = len(session)
         forgotten: list[FetchKey] = [
@@ -102,22 +107,23 @@ class SessionPartitions:
         ]
         session.update(_partitions(request), forgotten)
         self._partitions += len(session) - before
-        self._sessions.move_to_end(request.session_id)
+        self._sessions.move_to_end(key)
         self._bound()
 
-    def answered(self, request: FetchRequest, response: FetchResponse) -> None:
+    def answered(self, broker: Address, request: FetchRequest, response: FetchResponse) -> None:
         """Remember the session that an answer begins."""
         if not response.session_id or request.session_epoch > 0:
             return
-        self._drop(response.session_id)
+        key = broker, response.session_id
+        self._drop(key)
         session = FetchSession(response.session_id, uses_ids=False, now=0)
         session.update(_partitions(request), ())
-        self._sessions[response.session_id] = session
+        self._sessions[key] = session
         self._partitions += len(session)
         self._bound()
 
-    def _drop(self, session_id: int) -> None:
-        session = self._sessions.pop(session_id, None)
+    def _drop(self, key: tuple[Address, int]) -> None:
+        session = self._sessions.pop(key, None)
         if session is not None:
             self._partitions -= len(session)
 
@@ -130,5 +136,6 @@ def _partitions(request: FetchRequest) -> list[tuple[FetchKey, Any]]:
     return [
         ((topic.topic, topic.topic_id, partition.partition), partition)
         for topic in request.topics
+        if len(topic.topic) <= LONGEST_NAME
         for partition in topic.partitions
     ]

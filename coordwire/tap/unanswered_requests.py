@@ -12,18 +12,23 @@ from coordwire.broker.cluster.promise import Promise
 from coordwire.codec import Message
 from coordwire.tap.script import TappedExchange
 
-__all__ = ["UnansweredRequest", "UnansweredRequests"]
+__all__ = ["UnansweredRequest", "UnansweredRequests", "memory_cost"]
 
 MOST_REQUESTS = 10_000
 
 MOST_BYTES = 4 << 20
-"""Bytes of requests that a script or a rule keeps, unless there is but one."""
+"""Bytes of memory of requests that a script or a rule keeps, unless there is but one."""
+
+
+def memory_cost(size: int) -> int:
+    """The bytes of memory, about, that a message with a frame of this size takes when it is decoded."""
+    return 1_000 + 10 * size
 
 
 @dataclass(slots=True)
 class UnansweredRequest:
     """A request that waits for its answer. request: where that is needed then. promise: of the answer, for a
-    rule that took the request. size: bytes of the request that are kept."""
+    rule that took the request. size: bytes of memory of what is kept of the request."""
 
     api_key: int
     version: int

@@ -27,7 +27,9 @@ class StillTap(Tap):
         super().__init__("broker.example:9092", **settings)
         self._due: list[Callable[[], None]] = []
         self.turns = Turns(self._due.append)
-        self.addresses = BrokerAddresses(lambda broker: ("127.0.0.1", broker[1]), most=30)
+        self.addresses = BrokerAddresses(
+            lambda broker: ("127.0.0.1", broker[1]), lambda broker: None, most=30
+        )
 
     def connect(self, link: TapLink) -> Any:
         return _NoTimer()

@@ -17,7 +17,7 @@ import pytest
 from coordwire.broker import Broker
 from coordwire.broker.connections.turns import REQUEST, ROUND, SLICE
 from coordwire.broker.harness.traffic import Traffic
-from coordwire.frames import encode_request, encode_response
+from coordwire.frames import decode_response, encode_request, encode_response
 from coordwire.messages import (
     FetchRequest,
     FetchResponse,
@@ -29,6 +29,8 @@ from coordwire.messages import (
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponseBroker
 from coordwire.tap import Script, Tap, TappedExchange
+from coordwire.tap import tap as tap_module
+from coordwire.tap.addresses import most_brokers
 from coordwire.tap.link import TapLink
 from tests.broker.peer import Peer, run
 from tests.broker.test_hostile import Sink
@@ -134,7 +136,7 @@ def test_a_broker_that_names_too_many_ends_the_connection() -> None:
             reader, writer = await connection(tap)
             writer.write(encode_request(MetadataRequest(), version=12, correlation_id=1))
             assert await closed(reader) == b""
-            assert (len(tap.addresses), tap.counts.refused) == (20, 1)
+            assert (len(tap.addresses), len(tap._listeners), tap.counts.refused) == (1, 1, 1)
             writer.close()
 
     run(main())
@@ -310,6 +312,46 @@ def test_a_flood_delays_another_client_by_less_than_a_round() -> None:
             await until(lambda: not tap.connections)
 
     run(main())
+
+
+def test_listeners_for_brokers_that_changed_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tap_module, "most_brokers", lambda: 4)
+    rounds = iter(range(1, 100))
+
+    def changing(frame: bytes) -> bytes:
+        number = next(rounds)
+        brokers = [
+            MetadataResponseBroker(node_id=node, host=f"10.0.0.{number}", port=node) for node in range(1, 4)
+        ]
+        return encode_response(MetadataResponse(brokers=brokers), version=12, correlation_id=0)
+
+    async def main() -> None:
+        async with Upstream(changing) as upstream, Tap(upstream.address) as tap:
+            places: list[list[tuple[str, int]]] = []
+            reader, writer = await connection(tap)
+            for _ in range(20):
+                writer.write(encode_request(MetadataRequest(), version=12, correlation_id=0))
+                frame = await read_frame(reader)
+                answer = decode_response(frame, api_key=3, version=12).message
+                assert isinstance(answer, MetadataResponse)
+                places.append([(broker.host, broker.port) for broker in answer.brokers])
+            await until(lambda: len(tap._servers) == len(tap._listeners) == len(tap.addresses) == 4)
+            for place in places[-1]:
+                (await asyncio.open_connection(*place))[1].close()
+            for place in set(places[0]) - set(places[-1]):
+                with pytest.raises(ConnectionRefusedError):
+                    await asyncio.open_connection(*place)
+            writer.close()
+            await until(lambda: not tap.connections)
+
+    run(main())
+
+
+def test_files_are_left_to_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    for files, expected in ((1_024, 256), (1 << 20, 1_000), (resource.RLIM_INFINITY, 1_000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda kind, files=files: (files, files))
+        assert most_brokers() == expected
 
 
 def test_nothing_is_left_of_connections() -> None:

@@ -36,6 +36,7 @@ from coordwire.tap import Tap, TooManyBrokers
 from coordwire.tap.addresses import BrokerAddresses, names_brokers
 from tests.broker.peer import Peer, run
 from tests.filled_requests import KEEP, filled
+from tests.growth import assert_linear
 from tests.tap.upstream import Addressed, Upstream, frame_of, frames_in, read_frame
 
 
@@ -92,7 +93,7 @@ def test_every_address_is_rewritten_and_nothing_else(place: tuple[int, int]) -> 
     wire = response.encode(version=version)
     changed = type(response).decode(wire, version=version)
     hosts = [field for _, _, field, _ in walk(changed, version) if field.entity == "broker_host"]
-    addresses = BrokerAddresses(listen)
+    addresses = BrokerAddresses(listen, asked.remove)
     assert addresses.rewrite(changed, version) is bool(hosts)
     for before, after in zip(walk(response, version), walk(changed, version), strict=True):
         if before.field.entity == "broker_host":
@@ -109,16 +110,47 @@ def test_what_is_no_address_stays() -> None:
     answer = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="", port=9092)])
     answer.brokers += [MetadataResponseBroker(node_id=2, host="h", port=port) for port in (-1, 0, 70_000)]
     before = answer.encode(version=12)
-    assert not BrokerAddresses(lambda broker: broker).rewrite(answer, 12)
+    assert not BrokerAddresses(lambda broker: broker, print).rewrite(answer, 12)
     assert answer.encode(version=12) == before
 
 
 def test_there_is_a_bound_of_brokers() -> None:
-    addresses = BrokerAddresses(lambda broker: broker, most=2)
-    brokers = [MetadataResponseBroker(node_id=n, host="h", port=n) for n in (1, 2, 1, 3)]
-    addresses.rewrite(MetadataResponse(brokers=brokers[:3]), 12)
-    with pytest.raises(TooManyBrokers, match="more than 2 brokers"):
+    listening: list[Address] = []
+
+    def listen(broker: Address) -> Address:
+        listening.append(broker)
+        return broker
+
+    def name(*ports: int) -> list[int]:
+        """The ports that are listened for after a response that names these."""
+        brokers = [MetadataResponseBroker(node_id=port, host="h", port=port) for port in ports]
         addresses.rewrite(MetadataResponse(brokers=brokers), 12)
+        return [port for _, port in listening]
+
+    addresses = BrokerAddresses(listen, listening.remove, [("h", 9)], most=3)
+    assert addresses.local(("h", 9)) == ("h", 9)
+    assert name(1, 2, 1) == [9, 1, 2]
+    with pytest.raises(TooManyBrokers, match="more than 3 brokers"):
+        name(2, 3, 4)
+    assert name(1) == [9, 1, 2]  # as before
+    assert name(3) == [9, 1, 3]  # 2 was named longest ago
+    assert name(4, 5) == [9, 4, 5]
+    assert len(addresses) == 3
+    assert addresses.node(("h", 1)) == -1
+
+
+@pytest.mark.growth
+def test_work_for_addresses_that_change_is_linear() -> None:
+    def rewritten(responses: int) -> None:
+        addresses = BrokerAddresses(lambda broker: broker, lambda broker: None, [("h", 9)], most=50)
+        for number in range(responses):
+            brokers = [
+                MetadataResponseBroker(node_id=index, host=f"h{number}", port=index + 1)
+                for index in range(40)
+            ]
+            addresses.rewrite(MetadataResponse(brokers=brokers), 12)
+
+    assert_linear(lambda n: n, rewritten, 10)
 
 
 def requests() -> Iterator[bytes]:
