@@ -105,7 +105,7 @@ def _connected(address: Address, remaining: Remaining) -> socket.socket:
     """A socket that is connected to the first of a host's addresses that accepts it."""
     host, port = address
     resolved = start_call(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-    failure: OSError | None = None
+    failure = OSError("the host has no address")
     places = resolved.result(remaining())
     for number, (family, kind, protocol, _, place) in enumerate(places):
         connecting = socket.socket(family, kind, protocol)
@@ -117,7 +117,7 @@ def _connected(address: Address, remaining: Remaining) -> socket.socket:
             failure = error
         else:
             return connecting
-    raise failure or OSError("the host has no address")
+    raise failure
 
 
 def run_transfer(transfer: Transfer[T], connected: socket.socket, remaining: Remaining) -> T:

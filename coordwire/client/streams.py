@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from coordwire.client.opening import Session, Transfer, opening
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.connection import Connection
 
-__all__ = ["Stream", "close_writer", "open_stream", "run_call", "run_transfer"]
+__all__ = ["Stream", "close_writer", "connected_socket", "open_stream", "run_call", "run_transfer"]
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
@@ -54,13 +55,13 @@ async def open_stream(address: Address, settings: ClientSettings) -> Stream:
     Raises `BrokerUnreachable`, `AuthenticationRefused`, `UnreadableAnswer`, `VersionUnavailable`; the reason
     names the address.
     """
-    host, port = address
     connection = Connection("client", client_id=settings.client_id)
     writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+            connected = await connected_socket(address)
             reader, writer = await asyncio.open_connection(
-                host, port, ssl=settings.tls, server_hostname=host if settings.tls else None
+                sock=connected, ssl=settings.tls, server_hostname=address[0] if settings.tls else None
             )
             session = await run_transfer(opening(connection, settings.sasl), reader, writer)
         return Stream(address, reader, writer, connection, session)
@@ -74,6 +75,32 @@ async def open_stream(address: Address, settings: ClientSettings) -> Stream:
             limit_ms=settings.connection_timeout_ms,
             has_tls=settings.tls is not None,
         ) from None
+
+
+async def connected_socket(address: Address) -> socket.socket:
+    """A socket that is connected to the first of a host's addresses that accepts it.
+
+    Names are resolved in a thread that nothing waits for once the time is over; those of the event loop hold
+    up its end.
+    """
+    host, port = address
+    loop = asyncio.get_running_loop()
+    resolved = start_call(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    failure = OSError("the host has no address")
+    for family, kind, protocol, _, place in await asyncio.wrap_future(resolved):
+        connecting = socket.socket(family, kind, protocol)
+        connecting.setblocking(False)
+        try:
+            await loop.sock_connect(connecting, place)
+        except OSError as error:
+            connecting.close()
+            failure = error
+        except BaseException:
+            connecting.close()
+            raise
+        else:
+            return connecting
+    raise failure
 
 
 async def run_transfer(

@@ -34,7 +34,7 @@ from coordwire.client.authentication import BlockingCall, Sasl
 from coordwire.client.errors import located
 from coordwire.client.opening import Session, opening
 from coordwire.client.settings import Address, ClientSettings, addresses, shown_address
-from coordwire.client.streams import run_call
+from coordwire.client.streams import connected_socket, run_call
 from coordwire.connection import Connection
 from coordwire.limits import DEFAULT, limits
 from coordwire.tap.addresses import BrokerAddresses, most_brokers
@@ -262,14 +262,13 @@ class Tap:
 
     async def _connect(self, link: TapLink) -> None:
         assert self._loop is not None
-        settings, (host, port) = self._settings, link.address
+        settings, host = self._settings, link.address[0]
         try:
             async with asyncio.timeout(settings.connection_timeout_ms / 1000):
                 if not link.is_connected:
                     await self._loop.create_connection(
                         lambda: link.broker,
-                        host,
-                        port,
+                        sock=await connected_socket(link.address),
                         ssl=settings.tls,
                         server_hostname=host if settings.tls else None,
                     )

@@ -184,6 +184,20 @@ def test_an_event_loop_goes_on_while_something_computes() -> None:
             run(main())
 
 
+@BLOCKING
+def test_a_name_that_is_not_resolved_is_not_waited_for(
+    blocking: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ended.wait(60))
+    settings = ClientSettings(bootstrap=(("broker.example", 9092),), connection_timeout_ms=100)
+    try:
+        with pytest.raises(BrokerUnreachable, match="no connection within 100 ms"):
+            asked(settings, blocking=blocking)
+    finally:
+        ended.set()
+
+
 def test_the_most_iterations_are_a_setting() -> None:
     login = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="b";'
     properties = {
