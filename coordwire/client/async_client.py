@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 from coordwire.client.authentication import Sasl
 from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded, joined
-from coordwire.client.link import BrokerLink, Window, surplus_links
+from coordwire.client.link import MOST_RECEIVED, BrokerLink, Window, surplus_links
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
@@ -65,6 +65,7 @@ class Client:
         self._opening: dict[Address, asyncio.Task[BrokerLink]] = {}
         self._is_closed = False
         self._window = Window(settings.max_in_flight_bytes)
+        self._received = Window(MOST_RECEIVED)
 
     async def __aenter__(self) -> Self:
         self._is_closed = False
@@ -209,7 +210,8 @@ class Client:
         surplus = surplus_links(self._links, self.settings, self.cluster)
         closing = [self._links.pop(closed).close() for closed in surplus]
         await asyncio.gather(*closing, return_exceptions=True)
-        link = self._links[address] = await BrokerLink.open(address, self.settings, self._window)
+        link = await BrokerLink.open(address, self.settings, self._window, self._received)
+        self._links[address] = link
         return link
 
     async def _any_link(self) -> BrokerLink:

@@ -6,7 +6,7 @@ does not come within the request's time ends the connection, since those after i
 does a request whose bytes the broker does not take; then every request that waits gets the reason. A request
 is written once the broker has taken those before it. `close` leaves no task. Of the bytes of requests only so
 many wait at the same time: they enter in their order, a request larger than the limit goes alone, and one
-that is cancelled while it waits takes nothing.
+that is cancelled while it waits takes nothing. So do large answers, by the sizes that they announce.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ __all__ = ["BrokerLink", "Window", "renewal_ms", "surplus_links"]
 
 MOST_LINKS = 200
 """Connections of one client; those that were idle longest are closed."""
+
+MOST_RECEIVED = 256 << 20
+"""Bytes of large frames that all connections of a client receive at the same time."""
+
+LARGE = 1 << 20
+"""The bytes of a frame from which on it waits until others leave room."""
 
 
 class Window:
@@ -110,12 +116,13 @@ def surplus_links(
 class BrokerLink:
     """A connection that has begun. Made by `BrokerLink.open`."""
 
-    def __init__(self, stream: Stream, settings: ClientSettings, window: Window) -> None:
+    def __init__(self, stream: Stream, settings: ClientSettings, window: Window, received: Window) -> None:
         self.address = stream.address
         self.session = stream.session
         self._stream = stream
         self._settings = settings
         self._window = window
+        self._received = received
         self._waiting: dict[int, asyncio.Future[Response]] = {}
         self._failure: ClientError | None = None
         self._requests = 0
@@ -124,10 +131,12 @@ class BrokerLink:
         self._task = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, address: Address, settings: ClientSettings, window: Window) -> BrokerLink:
-        """Connect to a broker. window: the bytes that all connections of a client have in flight. Raises
-        `ClientError`."""
-        return cls(await open_stream(address, settings), settings, window)
+    async def open(
+        cls, address: Address, settings: ClientSettings, window: Window, received: Window
+    ) -> BrokerLink:
+        """Connect to a broker. window, received: the bytes that all connections of a client have in flight,
+        of requests and of large answers. Raises `ClientError`."""
+        return cls(await open_stream(address, settings), settings, window, received)
 
     @property
     def is_open(self) -> bool:
@@ -254,14 +263,30 @@ class BrokerLink:
 
     async def _read(self) -> None:
         connection, reader = self._stream.connection, self._stream.reader
+        granted, end = 0, None
+        limit = self._settings.request_timeout_ms
         try:
             while self._failure is None:
-                connection.receive_data(await reader.read(READ_SIZE))
+                async with asyncio.timeout_at(end):
+                    data = await reader.read(READ_SIZE)
+                connection.receive_data(data)
                 for event in connection.events():
                     self._receive(event)
+                announced = connection.announced if connection.announced > LARGE else 0
+                if announced != granted:
+                    self._received.leave(granted)
+                    granted, end = 0, None
+                    if announced:
+                        await self._received.enter(announced)
+                        granted, end = announced, asyncio.get_running_loop().time() + limit / 1000
+        except TimeoutError as error:
+            reason = error.strerror or f"no large answer within {limit} ms"
+            self._fail(BrokerUnreachable(f"{shown_address(self.address)}: {reason}", sent=True))
         except (OSError, EOFError) as error:
             reason = str(error) or type(error).__name__
             self._fail(BrokerUnreachable(f"{shown_address(self.address)}: {reason}", sent=True))
+        finally:
+            self._received.leave(granted)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, ResponseReceived):

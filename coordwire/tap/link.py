@@ -7,7 +7,8 @@ where it decides how the frames after it are read (Produce: whether there is an 
 bare tokens follow). It is encoded again only where it was changed. Rules: responses keep the order of their
 requests. A request that a rule takes, or that the tap answers, waits until those before it are answered, and
 those after it wait for it, as in a broker. What cannot be read passes as it is. The requests that wait for
-answers are bounded; with too many of them, the client is not read.
+answers are bounded; with too many of them, the client is not read. A broker that does not answer is waited
+for as long as its client stays, as without a tap.
 """
 
 from __future__ import annotations

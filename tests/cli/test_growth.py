@@ -196,6 +196,11 @@ def test_encode(run: Run, make: Make) -> None:
 
 
 BODY = '{"direction":"request","apiKey":12,"apiVersion":4,"correlationId":%s,"clientId":null,"body":%s}'
+MEMBERS = (
+    '{"direction":"request","apiKey":13,"apiVersion":4,"correlationId":1,"clientId":null,'
+    '"body":{"groupId":"g","members":[%s]}}'
+)
+MEMBER = '{"memberId":"m","groupInstanceId":null},'
 LINES: list[Callable[[int], str]] = [
     lambda n: BODY % ("9" * n, "{}"),
     lambda n: BODY % ("1." + "9" * n, "{}"),
@@ -210,6 +215,11 @@ LINES: list[Callable[[int], str]] = [
     lambda n: json.dumps({"raw": "0" * (2 * n + 1)}),
     lambda n: "[" * n,
     lambda n: '"' + "\\ud800" * n,
+    lambda n: MEMBERS % (MEMBER * n + "null"),
+    lambda n: MEMBERS % (MEMBER * n + '{"memberId":"m","groupInstanceId":7}'),
+    lambda n: MEMBERS % ('{"memberId":"m","extra":1},' * n + "{}"),
+    lambda n: MEMBERS % ('{"groupInstanceId":null},' * n + "{}"),
+    lambda n: MEMBERS % (MEMBER * n + '{"groupInstanceId":null,"memberId":"' + "\\ud800" * n + '"}'),
 ]
 
 

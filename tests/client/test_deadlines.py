@@ -25,6 +25,7 @@ from coordwire.client import (
     Scram,
     UnreadableAnswer,
     addresses,
+    async_client,
     client_properties,
     cluster,
     connect,
@@ -397,6 +398,31 @@ def test_a_cluster_has_so_many_nodes_and_hosts_so_many_characters(monkeypatch: p
 def test_what_a_broker_repeats_is_cut_in_errors() -> None:
     assert joined(["a", "b"], ", ") == "a, b"
     assert joined([str(number) for number in range(40_000)], ", ").endswith("9, 39,990 more")
+
+
+def test_large_answers_are_received_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(async_client, "MOST_RECEIVED", 20 << 20)
+
+    def half(connected: socket.socket, event: RequestReceived, connection: Connection) -> bool:
+        size = 16 << 20
+        connected.sendall(size.to_bytes(4, "big") + bytes(4) + bytes(size // 2))
+        return True
+
+    async def main() -> None:
+        settings = ClientSettings(bootstrap=addresses(nodes[0]), request_timeout_ms=600, retries=0)
+        async with connect(settings) as client:
+            client.cluster.nodes = {number: addresses(node)[0] for number, node in enumerate(nodes)}
+            with pytest.raises(DeadlineExceeded):
+                await client.request(ListGroupsRequest(), to="every", timeout_ms=400)
+            links = list(client._links.values())
+            assert sum(opened._stream.connection.buffered for opened in links) < 10 << 20
+            while any(opened.is_open for opened in links):  # nobody waits for their answers
+                await asyncio.sleep(0.01)
+            assert client._received.used_bytes == 0
+
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(peer(serving(half))) for _ in range(3)]
+        run(main())
 
 
 class _Link:

@@ -165,7 +165,7 @@ class LiveTraffic:
         self._queue.put((time.time_ns(), connection, to_client, bytes(data)))
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write what waits, and end; a reader that has stopped is waited for."""
         self._queue.put(None)
         self._thread.join()
         with suppress(OSError):
