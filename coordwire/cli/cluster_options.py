@@ -16,7 +16,7 @@ from coordwire.cli import Failure
 if TYPE_CHECKING:
     from coordwire.client import ClientSettings
 
-__all__ = ["configure", "settings"]
+__all__ = ["configure", "seconds", "settings"]
 
 PASSWORD = "COORDWIRE_PASSWORD"
 
@@ -52,6 +52,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of SCRAM that a broker may ask --user for (default: 16384, the most that Kafka stores)",
     )
+
+
+def seconds(text: str) -> float:
+    """The value of an option that is a length of time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86_400:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return value
 
 
 def settings(options: argparse.Namespace) -> ClientSettings:

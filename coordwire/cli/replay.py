@@ -34,7 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     cluster_options.configure(parser)
     parser.add_argument(
-        "--timeout", type=_seconds, default=30.0, metavar="S", help="seconds for each answer (default: 30)"
+        "--timeout",
+        type=cluster_options.seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds for each answer (default: 30)",
     )
     parser.add_argument(
         "--ignore",
@@ -60,16 +64,6 @@ def run(options: argparse.Namespace) -> int:
     except CoordwireError as error:
         raise Failure(f"replay: {error}") from None
     return asyncio.run(_replay(replay, options))
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
-    return seconds
 
 
 def _agreed(options: argparse.Namespace) -> bool:

@@ -38,6 +38,7 @@ from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.keys import FACTS
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from coordwire.messages.metadata import MetadataRequestTopic
+from tests.client.test_deadlines import silent
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,16 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 def answers(out: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.splitlines()]
+
+
+def test_the_timeout_covers_all_brokers_that_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    with silent(3) as (bootstrap, _):
+        status, _, err = call(capsys, bootstrap, "ListGroups", "--timeout", "0.2")
+    assert (status, err) == (2, "coordwire: call: no connection within 200 ms\n")
+    for wrong in ("nan", "inf", "0", "-1", "x"):
+        status, _, err = call(capsys, "localhost:1", "ListGroups", f"--timeout={wrong}")
+        assert status == 2
+        assert "expected seconds above 0" in err
 
 
 # --- requests of words ---

@@ -19,11 +19,12 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure
+from coordwire.cli import Failure, cluster_options
 from coordwire.cli.terminal import chosen_format
 from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
@@ -67,7 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all-brokers", action="store_true", help="ask each broker, an answer each")
     parser.add_argument("--version", type=int, metavar="N", help="the request's version")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for all of a request (default: 60)")
+    parser.add_argument(
+        "--timeout",
+        type=cluster_options.seconds,
+        metavar="SECONDS",
+        help="for the first connection, and for all of a request (default: 60)",
+    )
     parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
     parser.add_argument("--format", choices=("tree", "json"), help="tree on a terminal, json in a pipe")
     parser.add_argument("--deep", action="store_true", help="open the bytes inside the answer, too")
@@ -126,11 +132,8 @@ def _call(
     from coordwire.client.requests import whole_answer
 
     request: Any = message
-    timeout_ms = None if options.timeout is None else max(int(options.timeout * 1000), 1)
     start = time.monotonic()
-    answers = client.answers(
-        request, to="every" if options.all_brokers else to, version=version, timeout_ms=timeout_ms
-    )
+    answers = client.answers(request, to="every" if options.all_brokers else to, version=version)
     seconds = time.monotonic() - start
     if not options.all_brokers:
         return output.write(message, answers, whole_answer(answers, to), seconds)
@@ -155,7 +158,9 @@ def _settings(options: argparse.Namespace) -> ClientSettings:
             if options.api is not None:
                 options.fields.insert(0, options.api)
             options.broker, options.api = None, options.broker
-        return settings_of(properties, bootstrap=options.broker)
+        known = settings_of(properties, bootstrap=options.broker)
+        timeout_ms = known.timeout_ms if options.timeout is None else max(int(options.timeout * 1000), 1)
+        return replace(known, timeout_ms=timeout_ms)
     except SettingsError as error:
         raise Failure(f"call: {error}") from None
 
