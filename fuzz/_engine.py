@@ -30,6 +30,9 @@ NAME = "capture.pcap"
 COMMANDS = {
     "timeline": ["timeline", "--format", "json", NAME],
     "decode": ["decode", "--format", "json", NAME],
+    "tree": ["decode", "--format", "tree", NAME],
+    "line": ["decode", "--format", "line", NAME],
+    "hex": ["decode", "--format", "hex", NAME],
     "tables": ["decode", "--format", "csv", "--out", "tables", NAME],
 }
 _SIZE = struct.Struct(">I")

@@ -1,4 +1,4 @@
-"""C and Python read the same from any capture: the timeline, the lines of `decode` and the rows of its
+"""C and Python read the same from any capture: the timeline, all formats of `decode` and the rows of its
 tables, of real captures whose packets are changed, cut, dropped, doubled, reordered or moved in time, or that
 lack one side's packets. The last line counts the entries that were compared."""
 
@@ -27,6 +27,11 @@ FILES = [
 MOST_CHANGES = 12
 LONGEST_WINDOW = 400
 KINDS = ("bytes", "bytes", "bytes", "bytes", "drop", "drop", "double", "move", "cut", "time", "pause", "side")
+VALUES = st.sampled_from((b"\0", b"\0", b"\1", b"\x7f", b"\xff", b"\xff\xff")) | st.binary(
+    min_size=1, max_size=4
+)
+"""What takes the place of a packet's bytes: zeros and the ends of a number's range more often than others."""
+
 HEADERS = 54
 """Bytes of Ethernet's, IP's and TCP's headers without options."""
 
@@ -88,7 +93,7 @@ def changes(draw: st.DrawFn) -> Change:
     number = draw(st.sampled_from((1, 1, 1, 2, 5, 20)))
     distance = draw(st.integers(-40, 40))
     span = draw(st.sampled_from((1, 1_000, 500_000, 3_000_000, 12_000_000, 90_000_000)))
-    value, offset = draw(st.binary(min_size=1, max_size=4)), draw(st.integers(0, 1 << 16))
+    value, offset = draw(VALUES), draw(st.integers(0, 1 << 16))
 
     def change(packets: list[Packet]) -> None:
         at = place * len(packets) >> 16

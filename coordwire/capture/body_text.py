@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.frame_decoding import LazyEntry
-from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
+from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.messages import find_message
@@ -145,6 +145,7 @@ def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None
 
 
 def has_no_codes(entry: FrameEntry) -> bool:
-    """Whether it is known, without its message, that no error code in it is other than 0."""
+    """Whether it is known, without its message, that no error code in it is other than 0. It is not known of
+    texts with zeros, by which an answer may be taken for bytes that no message accounts for."""
     text, flags = body_text(entry)
-    return text is not None and not flags & HAS_CODES
+    return text is not None and not flags & (HAS_CODES | HAS_ZEROS)
