@@ -21,6 +21,8 @@ from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.cli.record_sets import layouts
+from coordwire.cli.watch.group_board import GroupBoard
+from coordwire.cli.watch.problems import Problems, ProblemSubject
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError, Malformed
 from coordwire.frames import encode_request, encode_response
@@ -54,6 +56,7 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import Record, encode_batch
+from coordwire.timeline.events import OffsetCommitted
 
 from ..growth import assert_linear, work
 from .conftest import Run
@@ -367,3 +370,46 @@ def test_offsets(run: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
         return n
 
     assert_linear(write, lambda _: run("offsets", *flags, path), n=SIZE)
+
+
+# --- watch ---
+
+
+def committed(group: str, *, removed: bool = False) -> OffsetCommitted:
+    return OffsetCommitted(
+        group=group, time_ns=1, source="", number=1, member_id=None, client_id=None, generation=-1,
+        topic="t", partition=0, offset=3, leader_epoch=-1, metadata=None, removed=removed,
+    )  # fmt: skip
+
+
+def board_of(count: int) -> GroupBoard:
+    board = GroupBoard()
+    for number in range(count):
+        board.add(committed(f"g{number}"))
+        board.add(committed(f"gone-{number}"))
+        board.add(committed(f"gone-{number}", removed=True))
+    return board
+
+
+def test_a_round_is_linear_in_groups() -> None:
+    def look(board: GroupBoard) -> None:
+        board.measure(dict.fromkeys(board.partitions(), 9))
+        board.unread()
+        list(board.lags())
+        list(board.rows())
+        board.metrics(Problems())
+
+    assert_linear(board_of, look, n=300)
+
+
+def test_problems_are_linear() -> None:
+    def look(count: int) -> None:
+        problems = Problems()
+        subjects = [ProblemSubject("end", "orders", number) for number in range(count)]
+        for subject in subjects:
+            problems.begin(subject, "no leader")
+        GroupBoard().metrics(problems)
+        problems.end_others("end", set(subjects[::2]))
+        problems.news()
+
+    assert_linear(lambda n: n, look, n=1_000)

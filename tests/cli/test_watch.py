@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import accumulate
@@ -20,9 +21,11 @@ from hypothesis import strategies as st
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness.traffic import LiveTraffic
 from coordwire.cli.__main__ import main
+from coordwire.cli.watch import open_follower
 from coordwire.cli.watch.group_board import GroupBoard, MetricsServer
+from coordwire.cli.watch.problems import Problems, ProblemSubject
 from coordwire.cli.watch.record_times import MOST_REQUESTS, RecordTimes
-from coordwire.client import SyncClient, connect_sync
+from coordwire.client import SyncClient, connect_sync, settings_of
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
@@ -40,6 +43,7 @@ from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
 from coordwire.tap import Tap
 from coordwire.timeline.events import Cause, RebalanceBegan, TopicPartition
+from coordwire.timeline.from_log.events import log_timeline
 
 KINDS = {"rebalanceBegan", "rebalanceEnded", "memberLeft", "memberJoined", "offsetCommitted"}
 
@@ -132,9 +136,13 @@ def test_one_group_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_cluster_without_groups_and_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     with Broker.in_thread() as broker:
         status = main(["watch", broker.bootstrap, "--rounds", "1", "--format", "json"])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert status in (0, 2)  # 2 where the topic is not there yet
+    (line,) = capsys.readouterr().out.splitlines()
+    problem = json.loads(line)
+    assert (problem["event"], problem["kind"], problem["topic"]) == (
+        "problemBegan", "log", "__consumer_offsets",
+    )  # fmt: skip
+    assert problem["reason"].startswith("UNKNOWN_TOPIC_OR_PARTITION")
+    assert status == 0
     assert main(["watch", "127.0.0.1:1"]) == 2
     assert main(["watch", "127.0.0.1:1", "--metrics", "x"]) == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -143,17 +151,17 @@ def test_a_cluster_without_groups_and_no_cluster(capsys: pytest.CaptureFixture[s
 def test_prometheus_gets_the_sums() -> None:
     with Broker.in_thread(topics={"orders": 3}) as broker:
         history(broker.bootstrap)
-        board = GroupBoard()
-        from coordwire.cli.watch.offsets_follower import OffsetsFollower, end_offsets
-        from coordwire.timeline.from_log.events import log_timeline
-
-        with connect_sync(broker.bootstrap) as client:
-            names: dict[str, str] = {}
-            follower = OffsetsFollower(client, names)
-            follower.start()
+        board, problems = GroupBoard(), Problems(now_ns=lambda: 5_000_000_000)
+        names: OrderedDict[str, str] = OrderedDict()
+        with open_follower(settings_of({}, bootstrap=broker.bootstrap), names, problems) as follower:
             for event in log_timeline(follower.items(lambda: False), names):
                 board.add(event)
-            ends = end_offsets(client, [("orders", 1)])
+            assert board.partitions() == {TopicPartition("orders", 1)}
+            follower.measure(board.partitions())  # which has the leader looked up
+            for event in log_timeline(follower.items(lambda: False), names):
+                board.add(event)
+            ends = follower.measure(board.partitions())
+    problems.begin(ProblemSubject("log", "__consumer_offsets", 3), 'no "leader"')
     board.measure({place: end + 9 for place, end in ends.items()})
     assert board.unread() == {(TopicPartition("orders", 1), 7)}
     times = RecordTimes(lambda wanted: dict.fromkeys(wanted, (7, 5000)))
@@ -161,7 +169,7 @@ def test_prometheus_gets_the_sums() -> None:
     board.date(times, 7_500)
     server = MetricsServer("127.0.0.1", 0)
     try:
-        server.text = board.metrics()
+        server.text = board.metrics(problems)
         with urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as response:
             assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             lines = response.read().decode().splitlines()
@@ -175,6 +183,12 @@ def test_prometheus_gets_the_sums() -> None:
     assert 'coordwire_group_lag{group="payments",topic="orders",partition="1"} 2' in lines
     assert 'coordwire_group_lag_seconds{group="payments",topic="orders",partition="1"} 2.5' in lines
     assert any(line.startswith('coordwire_group_rebalances_total{group="payments",cause="') for line in lines)
+    assert 'coordwire_watch_problems{kind="log"} 1' in lines
+    assert 'coordwire_watch_problems{kind="broker"} 0' in lines
+    assert (
+        'coordwire_watch_problem_since_seconds{kind="log",topic="__consumer_offsets",partition="3",'
+        'reason="no \\"leader\\""} 5.0' in lines
+    )
     for line in lines:
         assert line.startswith("# ") or line.rpartition(" ")[2].replace(".", "").isdecimal()
 
@@ -190,7 +204,7 @@ def test_label_values_are_escaped() -> None:
         )
     )  # fmt: skip
     assert board.partitions() == {TopicPartition("t", 0)}
-    assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics()
+    assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics(Problems())
 
 
 @given(
@@ -280,7 +294,7 @@ def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:
     board.add_tapped(began("tap", "session_timeout", inferred=False))
     board.add(began("log", "member_left", inferred=True))
     assert next(board.rows())[4] == "session_timeout (tap)"
-    assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics()
+    assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics(Problems())
 
 
 def test_what_is_not_a_capture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,27 +4,37 @@
     watch BROKER --metrics :9400        the same for Prometheus
     watch BROKER --tap FILE             with the requests in a capture that `coordwire tap --save` writes
 
-Strategy: offsets_follower.py reads the log through `coordwire.client`, the reader of coordinators' logs makes
-events of it, tap_follower.py has those of a tap, record_times.py finds how old the records are that groups
-read next, group_board.py sums all up, and gives the sums to Prometheus, `LagLines` writes lags. Rules:
-nothing is written to the cluster. What the log has is exact: members, generations, assignments, commits, and
-lag as of the last look at the partitions. It does not have heartbeats, requests and their errors, so that the
+Strategy: offsets_follower.py reads the log, through cluster_reader.py, which asks each broker for itself; the
+reader of coordinators' logs makes events of it, tap_follower.py has those of a tap, record_times.py finds how
+old the records are that groups read next, group_board.py sums all up, and gives the sums to Prometheus,
+`LagLines` writes lags, `ProblemLines` what problems.py has. Rules: nothing is written to the cluster. What
+the log has is exact: members, generations, assignments, commits, and lag as of the last look at the
+partitions. It does not have heartbeats, requests and their errors, so that the
 cause of a rebalance is inferred; a tap sees these. Each cause says which of the two it comes from, and
-whether it is inferred. It ends by Ctrl-C, or after --rounds.
+whether it is inferred. It ends by Ctrl-C, or after --rounds; at the start also where no broker accepts the
+connection, an option cannot be used, or --tap is not a capture. Whatever happens later is a problem that is
+shown with its begin, and that ends when what it is about is seen again.
 
 A line of a lag has the fields of the timeline's `lagMeasured` that are known here, and `lagMs`: how long ago
 the record at the committed offset was written, 0 where all are read, null where that is not known. It comes
 when a group's lag or offset in a partition has changed, at most once a second.
+
+A line of a problem: `problemBegan`, again when its reason changes, and `problemEnded`, with `kind`
+("cluster", "broker", "log", "end" or "tap"), `topic` and `partition`, or the broker's `node`, `reason` and
+`since`.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +44,7 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.watch.group_board import KnownLag
+from coordwire.cli.watch.problems import Problem, Problems, ProblemSubject
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,
@@ -46,13 +57,20 @@ from coordwire.timeline.events import (
 
 if TYPE_CHECKING:
     from coordwire.cli.watch.group_board import GroupBoard
+    from coordwire.cli.watch.offsets_follower import OffsetsFollower
     from coordwire.cli.watch.record_times import RecordTimes
-    from coordwire.client import ClientSettings, SyncClient
+    from coordwire.client import ClientSettings
 
-__all__ = ["LagLines", "configure", "run"]
+__all__ = ["LagLines", "ProblemLines", "configure", "open_follower", "run"]
 
 TAPPED = (RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
 """The events that are shown of a tap: what the log does not have, or knows less well."""
+
+REQUEST_TIMEOUT_MS = 10_000
+"""For one answer, at most."""
+
+MOST_SHOWN = 10
+"""Problems on a screen."""
 
 _NOTE = (
     "members, commits and lag are exact; a cause is from the log or from a tap, and inferred where it says so"
@@ -79,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from coordwire.client import ClientError, SettingsError, connect_sync, read_properties, settings_of
+    from coordwire.client import ClientError, SettingsError, read_properties, settings_of
 
     try:
         properties = {} if options.config is None else read_properties(options.config)
@@ -87,28 +105,54 @@ def run(options: argparse.Namespace) -> int:
     except SettingsError as error:
         raise Failure(f"watch: {error}") from None
     try:
-        with connect_sync(settings) as client:
-            _watch(client, options, settings)
+        _watch(options, settings)
     except ClientError as error:
         raise Failure(f"watch: {shown(str(error))}") from None
     return 0
 
 
-def _watch(client: SyncClient, options: argparse.Namespace, settings: ClientSettings) -> None:
+@contextmanager
+def open_follower(
+    settings: ClientSettings, names: OrderedDict[str, str], problems: Problems
+) -> Iterator[OffsetsFollower]:
+    """A follower of a cluster of which a broker has accepted the connection. Raises `ClientError`."""
+    from coordwire.cli.watch.offsets_follower import OffsetsFollower
+    from coordwire.client import connect
+
+    # The watch itself tries again, and a broker that is silent is not to be waited for as long as by others.
+    timeout_ms = min(settings.request_timeout_ms, REQUEST_TIMEOUT_MS)
+    client = connect(replace(settings, retries=0, request_timeout_ms=timeout_ms))
+    with asyncio.Runner() as runner:
+        runner.run(client.__aenter__())
+        follower = OffsetsFollower(client, names, problems, runner)
+        try:
+            yield follower
+        finally:
+            follower.close()
+            runner.run(client.close())
+
+
+def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
     from coordwire.cli.timeline.json_lines import TimelineJsonFormat
-    from coordwire.cli.watch import LagLines
+    from coordwire.cli.watch import LagLines, ProblemLines
     from coordwire.cli.watch.group_board import GroupBoard
-    from coordwire.cli.watch.offsets_follower import OffsetsFollower, list_offsets
     from coordwire.cli.watch.record_times import RecordTimes
     from coordwire.timeline.from_log.events import log_timeline
 
-    board, times, lags, rounds = GroupBoard(), RecordTimes(partial(list_offsets, client)), LagLines(), 0
-    names: dict[str, str] = {}
-    follower = OffsetsFollower(client, names)
-    follower.start()
+    board, lags, rounds, problems, problem_lines = GroupBoard(), LagLines(), 0, Problems(), ProblemLines()
+    names: OrderedDict[str, str] = OrderedDict()
     is_screen = chosen_format(options.format, "screen") == "screen"
     lines = None if is_screen else TimelineJsonFormat()
-    with _tapped(options) as tapped, _metrics(options) as publish, _screen(board, is_screen) as refresh:
+    with (
+        open_follower(settings, names, problems) as follower,
+        _tapped(options, problems) as tapped,
+        _metrics(options) as publish,
+        _screen(board, problems, is_screen) as refresh,
+    ):
+        times = RecordTimes(follower.list_offsets)
+
+        def goes_on() -> bool:
+            return options.rounds is None or rounds < options.rounds
 
         def round_ended() -> bool:
             nonlocal rounds
@@ -119,37 +163,38 @@ def _watch(client: SyncClient, options: argparse.Namespace, settings: ClientSett
                 board.add_tapped(event)
                 if lines is not None and isinstance(event, TAPPED):
                     lines.write(event)
-            _measure(client, board, times)
+            _measure(follower, board, times)
+            news = problems.news()
             if lines is not None:
+                problem_lines.write(news)
                 lags.write(board.lags(), time.time_ns())
-            publish(board)
+            publish(board.metrics(problems))
             refresh()
             sys.stdout.flush()
-            return options.rounds is None or rounds < options.rounds
+            return goes_on()
 
-        for event in log_timeline(follower.items(round_ended), names):
-            if options.group and event.group not in options.group:
-                continue
-            board.add(event)
-            if lines is not None:
-                lines.write(event)
-        publish(board)
+        while goes_on():
+            for event in log_timeline(follower.items(round_ended), names):
+                if options.group and event.group not in options.group:
+                    continue
+                board.add(event)
+                if lines is not None:
+                    lines.write(event)
+            if goes_on():  # another log has taken the place of the one before
+                board.clear()
+        publish(board.metrics(problems))
 
 
-def _measure(client: SyncClient, board: GroupBoard, times: RecordTimes) -> None:
+def _measure(follower: OffsetsFollower, board: GroupBoard, times: RecordTimes) -> None:
     """Look at the ends of partitions, and at the times of records that groups have not read."""
-    from coordwire.cli.watch.offsets_follower import end_offsets
-
-    places = [(place.topic, place.partition) for place in sorted(board.partitions())]
-    if places:
-        board.measure(end_offsets(client, places))
-        now_ms = time.time_ns() // 1_000_000
-        times.look(board.unread(), now_ms)
-        board.date(times, now_ms)
+    board.measure(follower.measure(board.partitions()))
+    now_ms = time.time_ns() // 1_000_000
+    times.look(board.unread(), now_ms)
+    board.date(times, now_ms)
 
 
 @contextmanager
-def _tapped(options: argparse.Namespace) -> Iterator[Callable[[], Iterable[GroupEvent]]]:
+def _tapped(options: argparse.Namespace, problems: Problems) -> Iterator[Callable[[], Iterable[GroupEvent]]]:
     """A function that gives the tap's events since the last call; none without --tap."""
     if options.tap is None:
         yield lambda: ()
@@ -164,8 +209,11 @@ def _tapped(options: argparse.Namespace) -> Iterator[Callable[[], Iterable[Group
 
         def events() -> Iterator[GroupEvent]:
             yield from follower.events()
-            if follower.failure is not None:
-                raise Failure(f"watch: --tap: {options.tap}: {shown(str(follower.failure))}")
+            failure = follower.failure
+            if failure is not None and not follower.is_capture:
+                raise Failure(f"watch: --tap: {options.tap}: {shown(str(failure))}")
+            if failure is not None:
+                problems.begin(ProblemSubject("tap"), f"nothing more of it is read: {failure}")
 
         yield events
     finally:
@@ -173,22 +221,25 @@ def _tapped(options: argparse.Namespace) -> Iterator[Callable[[], Iterable[Group
 
 
 @contextmanager
-def _metrics(options: argparse.Namespace) -> Iterator[Callable[[GroupBoard], None]]:
+def _metrics(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
     """A function that hands the sums to Prometheus; it does nothing without --metrics."""
     if options.metrics is None:
-        yield lambda board: None
+        yield lambda text: None
         return
     from coordwire.cli.watch.group_board import MetricsServer
 
     host, _, port = options.metrics.rpartition(":")
     if not port.isdecimal() or int(port) >= 1 << 16:
         raise Failure(f"watch: --metrics: expected [HOST]:PORT, got {options.metrics!r}")
-    server = MetricsServer(host.strip("[]") or "127.0.0.1", int(port))
+    try:
+        server = MetricsServer(host.strip("[]") or "127.0.0.1", int(port))
+    except OSError as error:
+        raise Failure(f"watch: --metrics: {options.metrics}: {error.strerror or error}") from None
     print(f"coordwire: metrics at http://{host or '127.0.0.1'}:{server.port}/metrics", file=sys.stderr)
     try:
 
-        def publish(board: GroupBoard) -> None:
-            server.text = board.metrics()
+        def publish(text: str) -> None:
+            server.text = text
 
         yield publish
     finally:
@@ -196,7 +247,7 @@ def _metrics(options: argparse.Namespace) -> Iterator[Callable[[GroupBoard], Non
 
 
 @contextmanager
-def _screen(board: GroupBoard, is_wanted: bool) -> Iterator[Callable[[], None]]:
+def _screen(board: GroupBoard, problems: Problems, is_wanted: bool) -> Iterator[Callable[[], None]]:
     """A function that shows the board again: in place on a terminal with rich, else a table each time."""
     if not is_wanted:
         yield lambda: None
@@ -209,13 +260,23 @@ def _screen(board: GroupBoard, is_wanted: bool) -> Iterator[Callable[[], None]]:
     from rich.text import Text
 
     def table() -> Any:
-        grid = Table(*board.HEAD, box=None, caption=_NOTE, caption_justify="left")
+        caption = "\n".join([*_problem_rows(problems), _NOTE])
+        grid = Table(*board.HEAD, box=None, caption=Text(caption), caption_justify="left")
         for cells in board.rows():
             grid.add_row(*(Text(shown(cell)) for cell in cells))
         return grid
 
     with Live(table(), console=console, auto_refresh=False, transient=False) as live:
         yield lambda: live.update(table(), refresh=True)
+
+
+def _problem_rows(problems: Problems) -> Iterator[str]:
+    """The oldest problems, and how many more there are."""
+    for problem in islice(problems, MOST_SHOWN):
+        since = format_time(problem.since_ns, 0)
+        yield shown(f"not seen since {since}: {problem.subject}: {problem.reason}")
+    if len(problems) > MOST_SHOWN:
+        yield f"… {len(problems) - MOST_SHOWN:,} more"
 
 
 _APART_NS = 1_000_000_000
@@ -245,3 +306,18 @@ class LagLines:
             }  # fmt: skip
             sys.stdout.write(encode(form) + "\n")
         self._written = written
+
+
+class ProblemLines:
+    """Writes the lines to standard output."""
+
+    def write(self, problems: Iterable[Problem]) -> None:
+        """Write what has changed."""
+        for problem in problems:
+            now_ns = problem.ended_ns or time.time_ns()
+            form = {
+                "event": "problemBegan" if problem.ended_ns is None else "problemEnded", "group": None,
+                "time": format_time(now_ns, 6), **problem.subject._asdict(),
+                "reason": problem.reason, "since": format_time(problem.since_ns, 6),
+            }  # fmt: skip
+            sys.stdout.write(encode(form) + "\n")

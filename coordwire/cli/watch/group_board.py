@@ -2,18 +2,23 @@
 
 Strategy: `GroupStory` sums a group's events up; here is what they have not: the last cause, and the lag as
 the ends of partitions move. Rules: a scrape gets the text of the last round, whole; label values are escaped
-as the text format demands; partitions of a group are bounded.
+as the text format demands; partitions of a group are bounded, and so are groups. A group without members and
+without committed offsets is gone, and is forgotten with the next look.
 """
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, get_args
 
+from coordwire.cli.watch.problems import ProblemKind, Problems, ProblemSubject
 from coordwire.cli.watch.record_times import RecordTimes
 from coordwire.timeline.events import (
     GroupEvent,
@@ -22,11 +27,16 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.timeline.sightings import remember
 from coordwire.timeline.totals import GroupStory
 
 __all__ = ["GroupBoard", "KnownLag", "MetricsServer"]
 
+MOST_GROUPS = 100_000
 MOST_PARTITIONS = 100_000
+MOST_SAMPLES = 1_000
+"""Problems of which Prometheus gets the begin and the reason."""
+
 _METRICS = {
     "coordwire_group_members": ("gauge", "Members in the group."),
     "coordwire_group_rebalances_total": ("counter", "Rebalances in the log, by cause as far as it shows."),
@@ -59,12 +69,20 @@ class _Row:
     lag: dict[TopicPartition, int] = field(default_factory=dict)
     lag_ms: dict[TopicPartition, int] = field(default_factory=dict)
 
+    @property
+    def is_gone(self) -> bool:
+        return not (self.committed or self.story.members or (self.tapped is not None and self.tapped.members))
+
 
 class GroupBoard:
     """The groups, by their ids."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, _Row] = {}
+        self._rows: OrderedDict[str, _Row] = OrderedDict()
+
+    def clear(self) -> None:
+        """Forget all groups: their log is gone."""
+        self._rows.clear()
 
     def add(self, event: GroupEvent) -> None:
         """Take an event in."""
@@ -94,7 +112,8 @@ class GroupBoard:
     def _row(self, group: str) -> _Row:
         row = self._rows.get(group)
         if row is None:
-            row = self._rows[group] = _Row(GroupStory(group))
+            row = _Row(GroupStory(group))
+            remember(self._rows, group, row, MOST_GROUPS)
         return row
 
     def partitions(self) -> set[TopicPartition]:
@@ -102,7 +121,9 @@ class GroupBoard:
         return {place for row in self._rows.values() for place in row.committed}
 
     def measure(self, ends: dict[TopicPartition, int]) -> None:
-        """Compute lags from the ends of partitions."""
+        """Compute lags from the ends of partitions, and forget the groups that are gone."""
+        for group in [group for group, row in self._rows.items() if row.is_gone]:
+            del self._rows[group]
         for row in self._rows.values():
             row.lag = {
                 place: max(ends[place] - offset, 0)
@@ -159,9 +180,9 @@ class GroupBoard:
                 f"{max(row.lag_ms.values()) / 1e3:.1f} s" if row.lag_ms else "",
             )  # fmt: skip
 
-    def metrics(self) -> str:
-        """All groups in Prometheus' text format, version 0.0.4."""
-        lines: list[str] = []
+    def metrics(self, problems: Problems) -> str:
+        """All groups, and what cannot be seen, in Prometheus' text format, version 0.0.4."""
+        lines = list(_problem_lines(problems))
         for name, (kind, text) in _METRICS.items():
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
             for group, row in sorted(self._rows.items()):
@@ -170,6 +191,22 @@ class GroupBoard:
                     for labels, value in _samples(name, row)
                 ]
         return "\n".join(lines) + "\n"
+
+
+def _problem_lines(problems: Problems) -> Iterator[str]:
+    name = "coordwire_watch_problems"
+    yield f"# HELP {name} Brokers and partitions that cannot be seen now, by kind."
+    yield f"# TYPE {name} gauge"
+    counts = Counter(problem.subject.kind for problem in problems)
+    for kind in get_args(ProblemKind):
+        yield f"{name}{{{_labels([('kind', kind)])}}} {counts[kind]}"
+    name = "coordwire_watch_problem_since_seconds"
+    yield f"# HELP {name} Since when each cannot be seen, in seconds since 1970 UTC."
+    yield f"# TYPE {name} gauge"
+    for problem in islice(problems, MOST_SAMPLES):
+        names = zip(ProblemSubject._fields, problem.subject, strict=True)
+        labels = [(label, str(value)) for label, value in names if value is not None]
+        yield f"{name}{{{_labels([*labels, ('reason', problem.reason)])}}} {problem.since_ns / 1e9}"
 
 
 def _samples(name: str, row: _Row) -> Iterable[tuple[list[tuple[str, str]], float]]:
@@ -223,6 +260,36 @@ def _escaped(text: str) -> str:
 
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TIMEOUT = 10.0
+MOST_CONNECTIONS = 32
+
+
+class _Server(ThreadingHTTPServer):
+    """Serves a bounded number of connections: the oldest makes room for the next."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: OrderedDict[Any, None] = OrderedDict()
+        self._lock = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            oldest = next(iter(self._open)) if len(self._open) >= MOST_CONNECTIONS else None
+            self._open.pop(oldest, None)
+            self._open[request] = None
+        if oldest is not None:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)  # which ends its thread
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing: a scraper may go away at any time."""
 
 
 class MetricsServer:
@@ -247,8 +314,7 @@ class MetricsServer:
             def log_message(self, format: str, *arguments: object) -> None:
                 """Print nothing: standard error is the command's."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), Handler)
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()

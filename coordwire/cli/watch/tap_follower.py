@@ -53,6 +53,8 @@ class TapFollower:
     def __init__(self, path: Path) -> None:
         self.failure: CoordwireError | OSError | None = None
         """Why nothing more is read, if so."""
+        self.is_capture = False
+        """Whether its first bytes are a capture's, as far as they are read."""
         self._path = path
         self._ended = threading.Event()
         self._events: Queue[GroupEvent] = Queue(MOST_EVENTS)
@@ -78,6 +80,7 @@ class TapFollower:
         try:
             if not is_capture(stream.peek(MAGIC)[:MAGIC]):
                 raise Malformed("expected a pcapng or pcap file, as coordwire tap --save writes it")
+            self.is_capture = True
             entries = Capture(stream, str(self._path)).entries_and_ends()
             for event in timeline(entries, ends=True):
                 if not self._put(event):
