@@ -397,7 +397,7 @@ def test_a_round_is_linear_in_groups() -> None:
         board.unread()
         list(board.lags())
         list(board.rows())
-        board.metrics(Problems())
+        board.metrics()
 
     assert_linear(board_of, look, n=300)
 

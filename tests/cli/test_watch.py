@@ -204,7 +204,7 @@ def test_label_values_are_escaped() -> None:
         )
     )  # fmt: skip
     assert board.partitions() == {TopicPartition("t", 0)}
-    assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics(Problems())
+    assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics()
 
 
 @given(
@@ -294,7 +294,7 @@ def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:
     board.add_tapped(began("tap", "session_timeout", inferred=False))
     board.add(began("log", "member_left", inferred=True))
     assert next(board.rows())[4] == "session_timeout (tap)"
-    assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics(Problems())
+    assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics()
 
 
 def test_what_is_not_a_capture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

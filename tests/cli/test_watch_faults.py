@@ -415,7 +415,7 @@ def test_groups_that_are_gone_are_forgotten() -> None:
         board.add(committed(f"console-{number}", removed=number > 0))
     board.measure({})
     assert [row[0] for row in board.rows()] == ["console-0", "members"]
-    assert "console-1" not in board.metrics(Problems())
+    assert "console-1" not in board.metrics()
     board.add(
         MemberLeft(
             group="members", time_ns=1, source="", number=1, member_id="m", client_id="c", how="left",

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any, NamedTuple, get_args
 
-from coordwire.cli.watch.problems import ProblemKind, Problems, ProblemSubject
+from coordwire.cli.watch.problems import Problem, ProblemKind, ProblemSubject
 from coordwire.cli.watch.record_times import RecordTimes
 from coordwire.timeline.events import (
     GroupEvent,
@@ -180,7 +180,7 @@ class GroupBoard:
                 f"{max(row.lag_ms.values()) / 1e3:.1f} s" if row.lag_ms else "",
             )  # fmt: skip
 
-    def metrics(self, problems: Problems) -> str:
+    def metrics(self, problems: Iterable[Problem] = ()) -> str:
         """All groups, and what cannot be seen, in Prometheus' text format, version 0.0.4."""
         lines = list(_problem_lines(problems))
         for name, (kind, text) in _METRICS.items():
@@ -193,7 +193,7 @@ class GroupBoard:
         return "\n".join(lines) + "\n"
 
 
-def _problem_lines(problems: Problems) -> Iterator[str]:
+def _problem_lines(problems: Iterable[Problem]) -> Iterator[str]:
     name = "coordwire_watch_problems"
     yield f"# HELP {name} Brokers and partitions that cannot be seen now, by kind."
     yield f"# TYPE {name} gauge"
