@@ -4,6 +4,7 @@ and all else is shown meanwhile."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import queue
@@ -35,10 +36,19 @@ from coordwire.client import (
     VersionUnavailable,
     connect_sync,
 )
-from coordwire.messages import FetchResponse, ListOffsetsResponse, MetadataResponse, OffsetCommitRequest
+from coordwire.messages import (
+    FetchResponse,
+    GroupMetadataValue,
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetCommitRequest,
+)
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.records import Record, encode_batch
 from coordwire.tap import Script, Tap
 from coordwire.timeline.events import MemberJoined, MemberLeft, OffsetCommitted
+from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
+from coordwire.timeline.from_log.events import log_timeline
 
 Form = dict[str, Any]
 LONGEST_S = 30.0
@@ -424,6 +434,28 @@ def test_groups_that_are_gone_are_forgotten() -> None:
     )  # fmt: skip
     board.measure({})
     assert [row[0] for row in board.rows()] == ["console-0"]
+
+
+def test_the_log_of_groups_that_are_gone_takes_no_memory() -> None:
+    value = GroupMetadataValue(
+        protocol_type="consumer", generation=1, protocol=None, leader=None, current_state_timestamp=1,
+        members=[],
+    )  # fmt: skip
+    records = [
+        Record(key=b"\0\2\0\4" + b"%04d" % number, value=content)
+        for number in range(300)
+        for content in (b"\0\3" + value.encode(version=3), None)
+    ]
+    known: list[int] = []
+
+    def items() -> Iterator[LogItem]:
+        yield from read_records(encode_batch(records, base_offset=0), log="consumer_offsets")
+        gc.collect()
+        known.append(sum(type(thing).__name__ == "_LogGroup" for thing in gc.get_objects()))
+
+    before = sum(type(thing).__name__ == "_LogGroup" for thing in gc.get_objects())
+    assert list(log_timeline(items())) == []
+    assert known[0] - before <= 1
 
 
 def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

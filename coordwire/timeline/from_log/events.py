@@ -126,6 +126,8 @@ class _Story:
         if group.leaving:
             self._leaving, self._write = group, record.timestamp_ms
         yield from group.drain()
+        if record.value is None and fact == "Metadata" and not group.leaving:
+            self._forget(group)
 
     def _settle(self) -> Iterator[GroupEvent]:
         """Who was taken out of a group by the last write, and not put in again by it, has left."""
@@ -133,6 +135,13 @@ class _Story:
         if group is not None:
             group.take_out()
             yield from group.drain()
+            if group.kind == "classic":
+                self._forget(group)
+
+    def _forget(self, group: _LogGroup) -> None:
+        """A tombstone of all of a group, which is gone if no member is left."""
+        if not group.members and group.rebalance is None:
+            self._groups.pop((group.group, _family(group.kind)), None)
 
     def finish(self) -> Iterator[GroupEvent]:
         """The events that only the end of the log shows."""
@@ -146,12 +155,17 @@ class _Story:
             yield from group.drain()
 
     def _group(self, group_id: str, kind: Kind) -> _LogGroup:
-        family: Kind = "classic" if kind == "consumer" else kind  # they are one group, which converts
-        group = self._groups.get((group_id, family))
+        key = group_id, _family(kind)
+        group = self._groups.get(key)
         if group is None:
             group = _LogGroup(group_id, kind, lambda topic: self._names.get(topic, topic))
-            remember(self._groups, (group_id, family), group, MOST_GROUPS)
+            remember(self._groups, key, group, MOST_GROUPS)
         return group
+
+
+def _family(kind: Kind) -> Kind:
+    """The kind that a group is kept by: a classic and a consumer group are one, which converts."""
+    return "classic" if kind == "consumer" else kind
 
 
 class _LogGroup(Group):
