@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -47,7 +47,7 @@ MOST_LINES = 100_000
 """Lines of one message that are shown."""
 
 MOST_NUMBERS = 1_000
-"""The texts of so many numbers of one field are kept."""
+"""The texts of so many numbers of one field are kept, and the names of so many numbers."""
 
 MOST_TAGS = 100
 """Unknown tagged fields of one struct that are shown."""
@@ -86,7 +86,7 @@ class MessageLines:
         lines = self._all(depth)
         yield from islice(lines, MOST_LINES)
         if unshown := sum(1 for _ in lines):
-            yield [(f"{INDENT * depth}… {unshown:,} more lines (--format json shows all)", "note")]
+            yield more_lines(unshown, depth)
         if self._error is not None:
             yield refusal(self._error, depth)
 
@@ -107,6 +107,7 @@ class MessageLines:
         cls = type(value)
         complete, broken = decoded(self._fields(value), stop)
         packed: Pieces | None = None
+        packed_length = 0
         indent = (INDENT * depth, "plain")
         for field in complete:
             content, place = getattr(value, field.name), self._place(path, field.name)
@@ -123,12 +124,14 @@ class MessageLines:
                 yield from self._field(cls, field, content, place, depth, None)
                 continue
             flat = [(f"{field.name}: ", "name"), *flat]
-            if packed is not None and _length(packed) + 3 + _length(flat) <= self._width:
+            length = _length(flat)
+            if packed is not None and packed_length + 3 + length <= self._width:
                 packed += [(", ", "plain"), *flat]
+                packed_length += 2 + length
                 continue
             if packed is not None:
                 yield [*packed, (",", "plain")]
-            packed = _line(depth, flat)
+            packed, packed_length = _line(depth, flat), len(INDENT) * depth + length
         if packed is not None:
             yield packed
         if broken is not None and stop is not None and len(stop) > 1:
@@ -249,11 +252,11 @@ class MessageLines:
         return [*pieces, ("]", "plain")]
 
     def _flat_struct(self, value: Struct, path: str, room: int, *, braces: bool) -> Pieces | None:
-        if path[:-1] in self._ways:
+        cls: Any = type(value)
+        used = 2 if braces else 0
+        if path[:-1] in self._ways or used + _least_length(cls, self._version) > room:
             return None
         pieces: Pieces = [("{", "plain")] if braces else []
-        used = 2 if braces else 0
-        cls = type(value)
         for index, field in enumerate(self._fields(value)):
             name = f"{field.name}: "
             if index:
@@ -298,12 +301,18 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
     """A number, with Kafka's name for it where it has one."""
     if not _may_have_name(cls.__name__, field.name):
         return [(str(value), "number")]
-    name = api_name(int(value)) if field.name in API_KEYS else meaning(cls.__name__, field.name, int(value))
+    name = _name_of(cls.__name__, field.name, int(value))
     if name is None:
         return [(str(value), "number")]
     if field.entity == "error_code":
         return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
     return [(f"{value} ", "number"), (name, "note")]
+
+
+@lru_cache(MOST_NUMBERS)
+def _name_of(cls: str, field: str, value: int) -> str | None:
+    """Kafka's name for a number."""
+    return api_name(value) if field in API_KEYS else meaning(cls, field, value)
 
 
 class _NumberTexts(dict[int, str]):
@@ -337,6 +346,12 @@ def _may_have_name(cls: str, field: str) -> bool:
     return field in API_KEYS or has_meaning(cls, field)
 
 
+@cache
+def _least_length(cls: type[Struct], version: int) -> int:
+    """The length that the fields of a struct have at least on one line."""
+    return sum(len(field.name) + len(": 0, ") for field in layout_of(cls, version).inline) - len(", ")
+
+
 def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
     """The fields of a message of SASL, a line each."""
     lines: list[Pieces] = [[(f"{INDENT}contains ", "note"), (type(message).__name__, "api")]]
@@ -348,6 +363,11 @@ def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
         text = octets(value, 32) if isinstance(value, bytes) else [(shown(repr(value)), "text")]
         lines.append([(f"{INDENT * 2}{field.name}: ", "name"), *text])
     return lines
+
+
+def more_lines(count: int, depth: int) -> Pieces:
+    """The line that takes the place of those beyond `MOST_LINES`."""
+    return [(f"{INDENT * depth}… {count:,} more lines (--format json shows all)", "note")]
 
 
 def refusal(error: DecodeError, depth: int) -> Pieces:

@@ -185,10 +185,18 @@ def test_latencies_are_rounded_as_floats_are() -> None:
 
 
 @with_texts
-def test_beyond_a_number_of_lines_the_slow_path_serves() -> None:
-    topics = [MetadataRequestTopic(name="t" * 60)] * message_lines.MOST_LINES
-    assert not check(entry_of(MetadataRequest(topics=topics), 1))
-    assert check(entry_of(MetadataRequest(topics=topics[:-1]), 1))
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 1_000])
+def test_lines_beyond_a_number_are_counted(beyond: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is not laid out again for that."""
+    topics = [MetadataRequestTopic(name="t" * 60)] * (message_lines.MOST_LINES - 1 + beyond)
+    entry = entry_of(MetadataRequest(topics=topics), 1)
+    output = TreeFormat(show_secrets=True, deep=False)
+    lines = "".join(map(plain_text, output._frame(entry)))
+    assert ("more lines" in lines) == (beyond > 0)
+    monkeypatch.delattr(TreeFormat, "_frame")
+    out = io.StringIO()
+    output._plain_frame(entry, 6, out)
+    assert out.getvalue() == lines
 
 
 @with_texts

@@ -9,7 +9,7 @@
 
 #include "field_lines.h"
 
-enum { MOST_LINES = 100000, LONGEST_TEXT = 400, MOST_SHOWN = 32, LEAST_SHOWN = 8, TEXT_ROOM = LONGEST_TEXT + 32 };
+enum { MOST_LINES = 1000000, LONGEST_TEXT = 400, MOST_SHOWN = 32, LEAST_SHOWN = 8, TEXT_ROOM = LONGEST_TEXT + 32 };
 
 typedef struct Walk {
     JsonText *text;

@@ -149,7 +149,7 @@ class TreeFormat:
         write = out.write
         if request is not None and response is not None:
             text = self._texts.block(request, response, digits)
-            if text is not None:
+            if text is not None and _is_limited(text):
                 write(text)
                 return
         write(
@@ -170,7 +170,7 @@ class TreeFormat:
         if text is None:
             out.writelines(map(plain_text, self._frame(entry)))
         else:
-            out.write(text)
+            out.write(text if _is_limited(text) else _limited(text))
 
     def _lines(
         self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces
@@ -307,6 +307,20 @@ class PlainFrameTexts(PlainLines):
 
     def error_text(self, entry: FrameEntry) -> str:
         return ""
+
+
+def _is_limited(text: str) -> bool:
+    """Whether no frame in a text has more lines than are shown."""
+    return len(text) <= message_lines.MOST_LINES or text.count("\n") <= message_lines.MOST_LINES
+
+
+def _limited(text: str) -> str:
+    """The text of a plain frame with only as many lines of its message as are shown."""
+    lines = text.split("\n")  # its own line, those of its message, and what follows the last one
+    end = 1 + message_lines.MOST_LINES
+    if (unshown := len(lines) - 1 - end) <= 0:
+        return text
+    return "\n".join(lines[:end]) + "\n" + plain_text(message_lines.more_lines(unshown, 1))
 
 
 def _no_block(request: FrameEntry, answer: FrameEntry, digits: int) -> str | None:
