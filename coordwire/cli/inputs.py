@@ -16,7 +16,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -25,18 +25,20 @@ from coordwire.capture.formats.compressed import MAGIC, SUFFIXES, decompressed, 
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
-from coordwire.capture.rotation import is_capture_name, rotated
+from coordwire.capture.rotation import FirstPacket, first_packet, is_capture_name, rotated
 from coordwire.cli import Failure, progress
 from coordwire.errors import CodecUnavailable, counted
 
 __all__ = [
     "PlainFile",
+    "capture_chains",
     "captures_below",
     "collect_seldom",
     "content_kind",
     "copied",
     "failure",
     "files_below",
+    "first_captured",
     "is_compressed",
     "is_piped",
     "note",
@@ -224,7 +226,20 @@ def captures_below(folder: str) -> list[list[str]]:
             f"{shown(folder)}: no capture in {counted(len(files), 'file', ',')}; coordwire segment dump and "
             "coordwire offsets read the logs of a broker"
         )
-    return rotated(captures, str)
+    return capture_chains(captures)
+
+
+def capture_chains(names: Iterable[str]) -> list[list[str]]:
+    """The captures, with the files of a rotated one together, in the order of time."""
+    return rotated(names, str, first_captured)
+
+
+def first_captured(name: str) -> FirstPacket | None:
+    """The first packet of a capture's file; None if it can't be read."""
+    try:
+        return first_packet(open_file, name)
+    except OSError:
+        return None
 
 
 def files_below(folder: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from coordwire.capture import Capture, FrameEntry
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
-from coordwire.cli.inputs import open_file
+from coordwire.cli.inputs import capture_chains, open_file
 from coordwire.errors import DecodeError
 
 from .build import pcap
@@ -24,12 +24,25 @@ def test_files_of_one_capture_are_together_in_their_order() -> None:
         "a/x.pcap10", "a/x.pcap", "a/x.pcap2.gz", "b/x.pcap1", "y_00002_20240131120500.pcapng",
         "y_00001_20240131120000.pcapng.xz", "z.bin",
     ]  # fmt: skip
-    assert rotated(names, str) == [
+    assert rotated(names, str, lambda name: None) == [
         ["a/x.pcap", "a/x.pcap2.gz", "a/x.pcap10"],
         ["b/x.pcap1"],
         ["y_00001_20240131120000.pcapng.xz", "y_00002_20240131120500.pcapng"],
         ["z.bin"],
     ]
+
+
+def test_files_without_a_packet_follow_the_number_before(tmp_path: Path) -> None:
+    data = GROUP.read_bytes()
+    end = 24 + 16 + int.from_bytes(data[32:36], "little")
+    later = end + 16 + int.from_bytes(data[end + 8 : end + 12], "little")
+    contents = [data[:24] + data[end:later], b"", b"no capture", gzip.compress(data[:end]), data[:24]]
+    for number, content in enumerate(contents):
+        (tmp_path / f"x.pcap{number}").write_bytes(content)
+    (tmp_path / "x.pcap5").mkdir()
+    names = [str(tmp_path / f"x.pcap{number}") for number in range(6)]
+    [chain] = capture_chains(names)
+    assert [int(name[-1]) for name in chain] == [3, 4, 5, 0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,25 @@ def test_decode_reads_the_captures_of_a_folder(run: Run, tmp_path: Path) -> None
     last = run("decode", "--format", "json", "--since", "-1s", tmp_path)
     assert 0 < len(last.forms) < len(full_output.forms)
     assert "did you mean g-kpy-range?" in run("decode", "--group", "kpy-range", tmp_path).err
+
+
+@pytest.mark.parametrize("command", ["decode", "timeline"])
+def test_a_ring_that_began_again_is_read_in_the_order_of_time(run: Run, tmp_path: Path, command: str) -> None:
+    """As `tcpdump -W 3` leaves it: the third file is the oldest."""
+    data = GROUP.read_bytes()
+    cuts, at = [24], 24
+    while at < len(data):
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+        if at - cuts[-1] > len(data) // 3:
+            cuts.append(at)
+    for number, (start, end) in zip((2, 0, 1), pairwise([*cuts, len(data)]), strict=True):
+        (tmp_path / f"x.pcap{number}").write_bytes(data[:24] + data[start:end])
+
+    def forms(path: Path) -> list[dict[str, object]]:
+        whole = run(command, "--format", "json", path)
+        return [{**form, "capture": "", "source": ""} for form in whole.forms]
+
+    assert forms(tmp_path) == forms(GROUP)
 
 
 def test_a_rotated_capture_in_a_folder_is_one(run: Run, tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
     at = 24
     while at < len(data) // 2:  # the records' ends
         at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
-    (tmp_path / "ring_00002_20261121021000.pcap").write_bytes(data[:24] + data[at:])
-    (tmp_path / "ring_00001_20261121020000.pcap").write_bytes(data[:at])
+    (tmp_path / "ring_00001_20261121021000.pcap").write_bytes(data[:24] + data[at:])
+    (tmp_path / "ring_00002_20261121020000.pcap").write_bytes(data[:at])  # by its number the later one
     run("decode", "--format", "csv", "--out", tmp_path / "one", GROUP)
-    later, first = sorted(tmp_path.glob("*.pcap"), reverse=True)
+    later, first = sorted(tmp_path.glob("*.pcap"))
     run("decode", "--format", "csv", "--out", tmp_path / "two", later, first)
     item, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
     assert {row.pop("input_file") for row in two} == {str(first)}

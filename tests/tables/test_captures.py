@@ -121,6 +121,8 @@ def rotated(folder: Path, names: list[str]) -> Path:
     "names",
     [
         ["x.pcap", "x.pcap1", "x.pcap2"],
+        ["x.pcap2", "x.pcap0", "x.pcap1"],  # tcpdump -W 3 has begun again
+        ["x_99999_20240131115900.pcap", "x_00001_20240131120000.pcap", "x_00002_20240131120100.pcap"],
         ["x_00001_20240131120000.pcap", "x_00002_20240131120100.pcap", "x_00003_20240131120200.pcap"],
     ],
 )

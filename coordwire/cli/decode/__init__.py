@@ -26,7 +26,7 @@ from coordwire.cli import Failure, live_capture, processes
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
-from coordwire.cli.inputs import captures_below, collect_seldom, failure, note, opened
+from coordwire.cli.inputs import capture_chains, captures_below, collect_seldom, failure, note, opened
 from coordwire.cli.selection import filters, times
 from coordwire.cli.selection.names import TELLING, TopicNames
 from coordwire.cli.selection.survey import SurveyCounts
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if tables.writes_tables(options):
         with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return max(status, _read(tables.chains(options.files), options, cast(Any, output), search))
+            return max(status, _read(capture_chains(options.files), options, cast(Any, output), search))
     return max(status, _read(inputs, options, formats.choose_format(options, search.topics), search))
 
 

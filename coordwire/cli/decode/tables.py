@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.printable import shown
-from coordwire.capture.rotation import rotated
 from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.inputs import opened
 from coordwire.designs.dialects import dialect_options
@@ -24,7 +23,7 @@ from coordwire.errors import CoordwireError, DecodeError
 if TYPE_CHECKING:
     from coordwire.tables.local.capture_tables import TablesFormat
 
-__all__ = ["FORMATS", "chains", "configure", "opened_chain", "writes_tables", "writing"]
+__all__ = ["FORMATS", "configure", "opened_chain", "writes_tables", "writing"]
 
 FORMATS = ("csv", "parquet")
 
@@ -83,11 +82,6 @@ def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
         raise Failure(shown(error.reason)) from None
     except OSError as error:
         raise Failure(f"{shown(options.out)}: {error.strerror or error}") from None
-
-
-def chains(names: Sequence[str]) -> list[list[str]]:
-    """The inputs, with the files of one rotated capture together, as the pipeline reads them."""
-    return rotated(names, str)
 
 
 @contextmanager

@@ -25,11 +25,19 @@ from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined_batches, rotated
-from coordwire.capture.tcp.streams import read_streams
+from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined_batches
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
-from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
+from coordwire.cli.inputs import (
+    capture_chains,
+    content_kind,
+    failure,
+    files_below,
+    first_captured,
+    note,
+    open_file,
+    opened,
+)
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
@@ -139,7 +147,7 @@ class TimelineInputs:
             if self._options.input is None and sniff(head) == "segment":
                 self._logs += find_files([name])
             else:
-                self._captures.append((_start(name, head), (name,)))
+                self._captures.append((_start(name), (name,)))
 
     def _add_folder(self, name: str) -> None:
         """The captures in a folder and below, those of a rotated one together, and the coordinators' logs."""
@@ -152,10 +160,7 @@ class TimelineInputs:
             count += 1
             if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
                 captures.append(path)
-        for names in rotated(captures, str):
-            with opened(names[0]) as stream:
-                head = stream.read(HEAD)
-            self._captures.append((_start(names[0], head), tuple(names)))
+        self._captures += [(_start(names[0]), tuple(names)) for names in capture_chains(captures)]
         self._logs += logs
         if not logs and not captures:
             counted = "1 file" if count == 1 else f"{count:,} files"
@@ -411,16 +416,7 @@ def _deviates(entry: FrameEntry) -> bool:
     return bool(entry.deviations) and entry.api_key in USED_APIS
 
 
-def _start(name: str, head: bytes) -> int:
-    """When a capture begins, in nanoseconds; 0 where it knows no time."""
-    if sniff(head) not in ("pcap", "pcapng"):
-        return 0
-    with opened(name) as stream:
-        try:
-            for event in read_streams(stream):
-                time_ns: int | None = getattr(event, "time_ns", None)
-                if time_ns is not None:
-                    return time_ns
-        except DecodeError:  # reported when it is read
-            return 0
-    return 0
+def _start(name: str) -> int:
+    """When a capture begins, in nanoseconds; 0 where it has no time."""
+    first = first_captured(name)
+    return 0 if first is None else first.time_ns

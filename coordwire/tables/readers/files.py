@@ -9,7 +9,7 @@ isn't there is the user's mistake and raises `FileNotFoundError`; what can't be 
 
 from __future__ import annotations
 
-__all__ = ["File", "find_files", "glob_pattern", "is_uri", "open_bytes", "open_stream"]
+__all__ = ["File", "find_files", "first_captured", "glob_pattern", "is_uri", "open_bytes", "open_stream"]
 
 import errno
 import glob
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compression, is_decompressed
 from coordwire.capture.input_format import HEAD, sniff
-from coordwire.capture.rotation import is_capture_name
+from coordwire.capture.rotation import FirstPacket, first_packet, is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, kafka_07_offset, topic_partition
 from coordwire.segments.remote_storage import remote_name, remote_place
@@ -260,6 +260,17 @@ def open_stream(path: str) -> BinaryIO:
     return (
         stream if compression is None else cast(BinaryIO, decompressed(stream, b"", compression, closes=True))
     )
+
+
+def first_captured(file: File) -> FirstPacket | None:
+    """The first packet of a capture; None if it can't be read. Raises `StoreError` where a store doesn't
+    answer."""
+    try:
+        return first_packet(open_stream, file.path)
+    except OSError as error:
+        if isinstance(error, StoreError) and not error.lasting:
+            raise
+        return None
 
 
 def open_bytes(path: str) -> memoryview:

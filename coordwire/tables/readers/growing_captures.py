@@ -24,15 +24,11 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from coordwire.capture.entries import Entry
-from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.formats.source import Packet
-from coordwire.capture.input_format import is_capture
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import PCAP_HEADER, continued
+from coordwire.capture.rotation import PCAP_HEADER, FirstPacket, continued, first_packet
 from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import MEBI, Options
@@ -75,7 +71,7 @@ class Listing:
     """The captures of a folder, as they are now. What is unchanged since the last listing isn't opened."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, int], tuple[int, str] | None]] = {}
+        self._known: dict[str, tuple[tuple[int, int], FirstPacket | None]] = {}
 
     def chains(self, files: Iterable[File]) -> Chains:
         """The captures among these files. Raises `CoordwireError` for those in a store."""
@@ -91,7 +87,7 @@ class Listing:
             head = before[1] if before and before[0] == state and before[1] else _first_packet(file.path)
             self._known[file.path] = state, head
             if head is not None:
-                chains.setdefault(_common_path(file.path), []).append((head[0], file.path, head[1]))
+                chains.setdefault(_common_path(file.path), []).append((head.time_ns, file.path, head.digest))
         return {name: _sized(sorted(chain)) for name, chain in chains.items()}
 
 
@@ -210,7 +206,7 @@ class _WaitingCapture:
                 stream.seek(begin)
                 while at < file.size and (data := stream.read(min(MEBI, file.size - at))):
                     head = _first_packet(file.path)
-                    if head is None or head[1] != file.first:
+                    if head is None or head.digest != file.first:
                         reason = "it was overwritten before it was read"
                         break
                     at += len(data)
@@ -267,21 +263,13 @@ class _WaitingCapture:
 # --- files ---
 
 
-def _first_packet(path: str) -> tuple[int, str] | None:
-    """The time of a capture's first packet, and a hash of it; None if it isn't written yet, or is compressed:
-    what `tcpdump -z` makes of a file has frames that were read."""
+def _first_packet(path: str) -> FirstPacket | None:
+    """A capture's first packet; None if it isn't written yet, or is compressed: what `tcpdump -z` makes of a
+    file has frames that were read."""
     try:
-        with open(path, "rb") as stream:
-            head = stream.read(4)
-            if not is_capture(head):
-                return None
-            packet = next(read_packets(stream, head=head), None)
-    except (OSError, CoordwireError):
+        return first_packet(lambda name: open(name, "rb"), path)
+    except OSError:
         return None
-    if not isinstance(packet, Packet):
-        return None
-    text = f"{packet.time_ns} {packet.wire_length} ".encode() + packet.data
-    return packet.time_ns, blake2b(text, digest_size=8).hexdigest()
 
 
 def _common_path(path: str) -> str:

@@ -20,7 +20,7 @@ from coordwire.capture.rotation import rotated
 from coordwire.segments.names import kafka_07_offset
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
-from coordwire.tables.readers.files import File, Kind
+from coordwire.tables.readers.files import File, Kind, first_captured
 from coordwire.tables.stores import is_there, is_uri
 
 OPENING = MEBI
@@ -136,7 +136,8 @@ def capture_parts(
     parts, alone = [], list(files)
     chains: list[list[File]] = []
     if options.join_rotated:
-        chains = rotated([file for file in alone if not file.trouble], lambda file: file.path)
+        readable = [file for file in alone if not file.trouble]
+        chains = rotated(readable, lambda file: file.path, first_captured)
         alone = [file for file in alone if file.trouble]
     for chain in [*chains, *([file] for file in alone)]:
         size = sum(file.size for file in chain)
