@@ -24,7 +24,7 @@ from coordwire.capture.flows import (
 )
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import FlowTable, reassemble
+from coordwire.capture.tcp.reassembly import MOST_PATIENCE, PATIENCE_NS, FlowTable, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
 
@@ -169,9 +169,21 @@ def test_first_seen_bytes_win() -> None:
     assert there.data == b"ABCDuvGHyz"
 
 
-def test_an_acknowledged_hole_is_given_up_soon() -> None:
+@pytest.mark.parametrize("wait_ns", [PATIENCE_NS // 5, 0], ids=["in time", "without times"])
+def test_an_acknowledged_hole_is_given_up_soon(wait_ns: int) -> None:
     packets = [*handshake(), packet(b"one", seq=101, ack=901), packet(b"three", seq=107, ack=901)]
-    packets += [packet(back=True, seq=901, ack=112)] * 5
+    packets += [packet(back=True, seq=901, ack=112)] * (6 if wait_ns else MOST_PATIENCE + 1)
+    times = [10**9 + 1000 * index + max(index - 4, 0) * wait_ns for index in range(len(packets))]
+    segments = read_segments(
+        Packet(time_ns, 1, data, len(data), 0, number)
+        for number, (time_ns, data) in enumerate(zip(times, packets, strict=True), 1)
+    )
+    before_end: list[Event] = []
+    table = FlowTable()
+    for segment in segments:
+        assert not isinstance(segment, UnreadableRange | list)
+        before_end += table.receive(segment, table.halves.get(segment.key))
+    assert Gap in map(type, before_end)
     packets += [packet(b"four", seq=112, ack=901)]
     events = [each for each in run(packets) if isinstance(each, Chunk | Gap)]
     assert [(type(event), event.position) for event in events] == [
@@ -183,6 +195,25 @@ def test_an_acknowledged_hole_is_given_up_soon() -> None:
     assert isinstance(events[1], Gap)
     assert events[1].length == 3
     assert events[2].time_ns == 10**9 + 4000, "a packet after a skipped gap keeps its own time"
+
+
+@pytest.mark.parametrize("has_own_times", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_packets_that_are_milliseconds_out_of_order(seed: int, has_own_times: bool) -> None:
+    """Data that was captured after its acknowledgement was captured, however many packets are between."""
+    data = random.Random(seed).randbytes(200 * 100)
+    sent: list[tuple[int, bytes]] = []
+    for index in range(200):
+        time_ns, end = 2 * 10**9 + 100_000 * index, 100 * (index + 1)
+        sent.append((time_ns, packet(data[end - 100 : end], seq=1 + end, ack=901)))
+        sent.append((time_ns + 20_000, packet(back=True, seq=901, ack=101 + end)))
+    shift = random.Random(seed).randrange
+    captured = sorted(sent, key=lambda item: item[0] + shift(4_000_000))
+    if not has_own_times:
+        captured = [(time_ns, each) for (time_ns, _), (_, each) in zip(sent, captured, strict=True)]
+    start = [(10**9 + 1000 * index, each) for index, each in enumerate(handshake())]
+    there, _ = follow(read_streams(io.BytesIO(pcap([*start, *captured])))).values()
+    assert (there.data, there.losses) == (data, [])
 
 
 def test_a_hole_is_filled_by_a_retransmission_in_time() -> None:

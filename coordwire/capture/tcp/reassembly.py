@@ -9,10 +9,11 @@ Rules:
 - A connection begins with a SYN, or with the first bytes seen of it (then offset 0 is where the capture
   came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BACK`),
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
-- A hole is given up as `Gap` when the other side has acknowledged it and `PATIENCE` more packets of the
-  connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
-  packets); when more than the window's bytes or segments wait after it; when more than `HELD` waits in all
-  flows and its own has waited longest; when its flow ends.
+- A hole is given up as `Gap` when the other side has acknowledged it, and since then `PATIENCE` more packets
+  of the connection and `PATIENCE_NS` have passed, or `MOST_PATIENCE` packets (the receiver had it, the
+  capture hasn't; some captures are out of order by milliseconds); when more than the window's bytes or
+  segments wait after it; when more than `HELD` waits in all flows and its own has waited longest; when its
+  flow ends.
 - Pieces that a `HalfStream` holds never overlap and stay in order; no run of joined pieces is walked twice.
 - At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Gap` too, unless
   the capture ends with the packet that acknowledges them: it may have been captured just before its data.
@@ -68,8 +69,8 @@ class HalfStream:
     that this side has acknowledged, or -1; acknowledged_ns: when it did first. fin: the FIN's offset, or -1;
     last_packet: the number of the packet with the FIN or RST. pieces: what is held, in its order, that don't
     overlap; joined: where a piece ends and the next begins, mapped to where that one ends, or the run of
-    them. weight: what they count. patience: packets for which an acknowledged hole has been waiting; middle:
-    the beginning wasn't seen.
+    them. weight: what they count. patience: packets for which an acknowledged hole has been waiting, since
+    waiting_ns; middle: the beginning wasn't seen.
     """
 
     __slots__ = (
@@ -93,6 +94,7 @@ class HalfStream:
         "pieces",
         "started",
         "waiting",
+        "waiting_ns",
         "weight",
     )
     peer: HalfStream
@@ -103,6 +105,7 @@ class HalfStream:
         self.last_ns = time_ns
         self.next = self.edge = self.isn = self.acknowledged = self.fin = -1
         self.offset = self.patience = self.weight = self.acknowledged_ns = self.last_packet = 0
+        self.waiting_ns = 0
         self.started = self.closed = self.waiting = self.middle = self.opened = False
         self.pieces: list[Piece] = []
         self.joined: dict[int, int] = {}
@@ -161,6 +164,8 @@ HELD = 64 << 20  # bytes held for all flows together
 PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
+PATIENCE_NS = 50_000_000  # and how long it may
+MOST_PATIENCE = 1024  # packets for which it may, whatever their times
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
 BACK = 16 << 20  # farther back than any retransmission
 
@@ -486,8 +491,11 @@ class FlowTable:
         """Give up holes that the other side has acknowledged, after a while."""
         if half.unseen() < hole_end(half) - half.offset:
             return
+        if not half.patience:
+            half.waiting_ns = time_ns
         half.patience += 1
-        if half.patience > PATIENCE:
+        is_late = time_ns - half.waiting_ns >= PATIENCE_NS or half.patience > MOST_PATIENCE
+        if half.patience > PATIENCE and is_late:
             while half.waiting and half.unseen() >= hole_end(half) - half.offset:
                 yield from self._give_up(half, time_ns, MISSED)
             yield from self._settle(half, time_ns)
