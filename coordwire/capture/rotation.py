@@ -16,7 +16,7 @@ import io
 import re
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
@@ -115,7 +115,8 @@ class RotatedFiles(io.RawIOBase):
     """Several files, one after the other.
 
     open_file: opens one, decompressed. failed: is given those that can't be opened, and those whose
-    compressed content ends early.
+    compressed content ends early. known: how many bytes of files were read before; is_known: whether the last
+    bytes are among these; switched: called with it before the first bytes that differ in it.
     """
 
     def __init__(
@@ -123,7 +124,13 @@ class RotatedFiles(io.RawIOBase):
         paths: Sequence[str],
         open_file: Callable[[str], BinaryIO],
         failed: Callable[[str, OSError | DecodeError], None],
+        known: Mapping[str, float] = {},
+        switched: Callable[[bool], None] | None = None,
     ) -> None:
+        self.is_known = bool(known)
+        self._switched = switched
+        self._known = known
+        self._position = 0
         self._paths = list(paths)
         self._open_file = open_file
         self._failed = failed
@@ -152,8 +159,14 @@ class RotatedFiles(io.RawIOBase):
             assert self._stream is not None
             data = self._unread or self._stream.read(most)
             if data:
-                part = data[:most]
+                known = self._known.get(self._path, 0) - self._position
+                part = data[: most if known <= 0 else int(min(most, known))]
                 self._unread = data[len(part) :]
+                self._position += len(part)
+                if self.is_known != (known > 0):
+                    self.is_known = known > 0
+                    if self._switched is not None:
+                        self._switched(self.is_known)
                 return part
             if fault := fault_of(self._stream):
                 self._failed(self._path, fault)
@@ -168,6 +181,7 @@ class RotatedFiles(io.RawIOBase):
             try:
                 self._stream = self._open_file(self._path)
                 self._unread = self._head(self._stream)
+                self._position = PCAP_HEADER - len(self._unread)
             except OSError as error:
                 self._failed(self._path, error)
                 continue

@@ -193,7 +193,10 @@ def test_frames_that_were_judged_before_are_not_judged_again(monkeypatch: pytest
     judge = PlainFrames(show_secrets=False).flags  # bound before the class loses it
     seen: set[bool] = set()
 
-    def tell(entries: Sequence[Entry | ConnectionSign], read: Sequence[FrameEntry]) -> list[bool]:
+    def tell(
+        entries: Sequence[Entry | ConnectionSign], read: Sequence[FrameEntry], is_known: bool
+    ) -> list[bool]:
+        assert not is_known
         flags = judge(read)
         seen.update(flags)
         return flags

@@ -46,7 +46,7 @@ def next_log(manifest: Manifest, notes: Notes, dropped: Collection[str]) -> tupl
     replaced: dict[str, list[str]] = {}
     for unit in dropped:
         for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
-            replaced.setdefault(name, []).extend(notes[unit]["paths"])
+            replaced.setdefault(name, []).extend(_row_paths(notes[unit]))
     return remaining, TableLog(before.format, before.table_id, number, retired, replaced)
 
 
@@ -148,13 +148,19 @@ def _replaced(output: Output, manifest: Manifest, table: str) -> set[str] | None
         if note.get("commit", 0) < manifest.log.commit and any(
             name.startswith(f"{table}/") for name in note["proofs"]
         ):
-            shared = sorted(paths.intersection(note["paths"]))
+            shared = sorted(paths.intersection(_row_paths(note)))
             if shared:
                 raise CoordwireError(
                     f"{output.path(table)} was compacted, and only some of its rows of {text(shared[0])} are "
                     "to be replaced: choose another --out"
                 )
     return {text(path) for path in paths}
+
+
+def _row_paths(note: dict[str, Any]) -> list[str]:
+    """The inputs that a unit's rows are of: of a rotated capture the first file."""
+    paths: list[str] = note["paths"]
+    return paths[:1] if note["kind"] == "capture" else paths
 
 
 def _condition(paths: set[str] | None) -> Any:

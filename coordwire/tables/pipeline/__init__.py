@@ -5,6 +5,7 @@ inputs.py         the files of a run, the units of work that they make, and the 
 units.py          one unit of work to rows
 engine.py         what runs units: processes of this machine; coordwire.spark has Spark's engines
 ledger.py         which units are complete, and which files are the pipeline's
+earlier_captures.py  which units of captures stay whose files are gone in part
 pruning.py        which files are gone, whose rows a run removes
 """
 

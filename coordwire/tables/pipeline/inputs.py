@@ -21,11 +21,12 @@ from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.options import Options
+from coordwire.tables.pipeline.earlier_captures import EarlierCaptures
 from coordwire.tables.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
-from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
+from coordwire.tables.readers.splits import CapturedFile, Part, capture_parts, segment_parts
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import FORMAT, Notes
 from coordwire.tables.storage.parquet_files import UnitFiles
@@ -68,13 +69,19 @@ def _is_inside(output: Output, path: str) -> bool:
     return f"{os.path.realpath(local_path(path))}/".startswith(f"{root}/")
 
 
-def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> list[Unit]:
-    """The units of these files, without those of segments that none of the tables needs."""
+def plan(
+    files: dict[str, File], options: Options, tables: Sequence[str], earlier: EarlierCaptures | None = None
+) -> list[Unit]:
+    """The units of these files, without those of segments that none of the tables needs.
+
+    earlier: the captures of which units are complete; by default none.
+    """
     from coordwire.tables.readers.group_rows import STORIES
 
     kinds: dict[str, list[File]] = {}
     for file in files.values():
         kinds.setdefault(file.kind(), []).append(file)
+    earlier = earlier or EarlierCaptures({}, files)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
     origins = Origins(files.values())
     stories = not set(STORIES).isdisjoint(tables)
@@ -83,9 +90,11 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
         read = [file for file in segments if stories and origins.of(file).topic == OFFSETS_TOPIC]
     parts: list[Part] = [
         *segment_parts(read, options, origins),
-        *capture_parts(captures, options, stories=stories or "traffic" in tables),
+        *capture_parts(
+            captures, options, stories=stories or "traffic" in tables, first=earlier.first, runs=earlier.runs
+        ),
     ]
-    units = as_units(parts, files, options, tables)
+    units = [*earlier.units, *as_units(parts, files, options, tables)]
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)
     if "lag" in tables:
@@ -132,11 +141,14 @@ def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:
     numbers_of: dict[str, Counter[str]] = {}
     joined: dict[str, str] = {}
     for note in notes.values():
-        first, *further = note["paths"]
-        if note["kind"] in ("story", "lag"):
+        here = [path for path in note["paths"] if path in files]
+        if note["kind"] in ("story", "lag") or not here:
             continue
+        first, *further = here  # of a capture that has lost files, of those that are there
         numbers = numbers_of.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
+        captured = [CapturedFile(*file) for file in note.get("captured", ())]
+        numbers["others_bytes"] = sum(file.start for file in captured if file.path in here)
         joined.update((path, first) for path in further)
     origins = Origins(files.values())
     return [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
@@ -155,14 +167,12 @@ def _file_row(
         "cluster_id": origin.cluster_id, "file_state": origin.state, "size": file.size,
         "modified": file.modified // 1000 if file.modified else None, "other_bytes": file.size,
     }  # fmt: skip
-    if file.path in joined:
-        return row | {"joined_to": joined[file.path], "other_bytes": 0}
     numbers = numbers_of.get(file.path)
     if numbers is None:
-        return row
+        return row | {"joined_to": joined[file.path], "other_bytes": 0} if file.path in joined else row
     size = file.size + sum(files[path].size for path, first in joined.items() if first == file.path)
     read, quarantined = numbers["read_bytes"], numbers["quarantined_bytes"]
     return row | {
         "rows": numbers["units_rows"], "read_bytes": read, "quarantined_bytes": quarantined,
-        "other_bytes": max(size - read - quarantined, 0),
+        "other_bytes": max(size - read - quarantined - numbers["others_bytes"], 0),
     }  # fmt: skip

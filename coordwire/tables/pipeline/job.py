@@ -24,10 +24,18 @@ from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.formats.table_commits import bring_up, next_log
 from coordwire.tables.options import Options
+from coordwire.tables.pipeline.earlier_captures import EarlierCaptures
 from coordwire.tables.pipeline.engine import Engine, Progress
 from coordwire.tables.pipeline.inputs import FILES, check_inputs, inputs_of, plan, write_files
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
-from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of, pruned_notice, renamed_units
+from coordwire.tables.pipeline.pruning import (
+    gone_paths,
+    gone_units,
+    mount_points,
+    paths_of,
+    pruned_notice,
+    renamed_units,
+)
 from coordwire.tables.pipeline.units import Job, printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
@@ -97,12 +105,15 @@ def _locked(
         bring_up(output, ledger.manifest, tables, lock.run)
     complete = ledger.complete_units()
     ledger.clear_attempts(complete)
-    units = plan(files, options, tables)
-    names = {unit.name for unit in units}
-    stale = gone_units(complete, names, files, pruning or (), ledger.manifest.mounts)
+    gone = None if pruning is None else gone_paths(complete, files, pruning, ledger.manifest.mounts)
+    captures = EarlierCaptures(complete, files, gone)
+    units = plan(files, options, tables, captures)
+    names = {unit.name for unit in units} | captures.staying
+    stale = gone_units(complete, gone or ()) - captures.staying
     ledger.add_mounts(mount_points(files))
-    valid = ledger.remove_orphans(complete, names, files, stale | renamed_units(complete, names, files))
-    pruned = paths_of(complete, stale)
+    renamed = renamed_units(complete, names, files) | captures.replaced
+    valid = ledger.remove_orphans(complete, names, files, stale | renamed)
+    pruned = sorted(captures.pruned.union(paths_of(complete, stale)))
     notices = [*lock.notices, *_foreign(ledger.foreign_files(valid)), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in valid]
     try:

@@ -12,7 +12,15 @@ files were read. The manifest has what is to go before it goes, so that a run af
 
 from __future__ import annotations
 
-__all__ = ["gone_units", "mount_points", "paths_of", "pruned_notice", "renamed_units"]
+__all__ = [
+    "gone_paths",
+    "gone_units",
+    "is_gone",
+    "mount_points",
+    "paths_of",
+    "pruned_notice",
+    "renamed_units",
+]
 
 import glob
 import os
@@ -68,7 +76,7 @@ def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, Fi
     def is_renamed(before: Sequence[str]) -> bool:
         moved = {was[path] for path in before if path in was}
         is_known = all(live_path(path) in paths for path in before) or (bool(moved) and moved <= known)
-        return is_known and not any(path in files for path in before) and all(map(_is_gone, before))
+        return is_known and not any(path in files for path in before) and all(map(is_gone, before))
 
     return {name for name, note in candidates.items() if is_renamed(note["paths"])}
 
@@ -76,36 +84,34 @@ def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, Fi
 # --- what is gone for good ---
 
 
-def gone_units(
-    notes: Notes,
-    planned: Collection[str],
-    files: Mapping[str, File],
-    inputs: Sequence[str],
-    mounts: Sequence[str],
+def gone_paths(
+    notes: Notes, files: Mapping[str, File], inputs: Sequence[str], mounts: Sequence[str]
 ) -> set[str]:
-    """The units of files that were below these inputs and are gone.
+    """The files of units that were below these inputs and are gone.
 
     files: what the inputs hold now; mounts: the mount points of earlier runs. Raises `CoordwireError` where
     it isn't known whether files are gone or only out of reach.
     """
     places = [_Place(path) for path in inputs]
-    candidates = {
-        name: note["paths"]
-        for name, note in notes.items()
-        if name not in planned
-        and not any(path in files for path in note["paths"])
-        and all(any(place.contains(path) for place in places) for path in note["paths"])
+    missing = {
+        path
+        for path in {path for note in notes.values() for path in note["paths"]}.difference(files)
+        if any(place.contains(path) for place in places)
     }
-    missing = {path for paths in candidates.values() for path in paths}
     for file in files.values():
         if file.trouble and any(path.startswith(f"{file.path}/") for path in missing):
             raise CoordwireError(
                 f"{text(file.path)} can't be listed ({file.trouble}), so that it isn't known which of its "
                 f"files are gone: {ADVICE}"
             )
-    deleted = {path for path in missing if _is_gone(path)}
+    deleted = {path for path in missing if is_gone(path)}
     _check_places(deleted, files, places, mounts)
-    return {name for name, paths in candidates.items() if deleted.issuperset(paths)}
+    return deleted
+
+
+def gone_units(notes: Notes, gone: Collection[str]) -> set[str]:
+    """The units of which all files are gone."""
+    return {name for name, note in notes.items() if gone and set(note["paths"]).issubset(gone)}
 
 
 class _Place:
@@ -125,7 +131,7 @@ class _Place:
         return match is not None and path[match.end() : match.end() + 1] in ("", "/")
 
 
-def _is_gone(path: str) -> bool:
+def is_gone(path: str) -> bool:
     """Whether there is no file of this path. Raises `CoordwireError` where that isn't known."""
     try:
         if is_uri(path):

@@ -123,7 +123,7 @@ def _name(
 ) -> str:
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.further_paths)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
-    place = [part.start, part.end, part.share, part.shares]
+    place = [part.start, part.end, part.share, part.shares, part.starts]
     kinds = [story, part.lag is not None]
     facts = json.dumps([FORMAT, __version__, prints, place, origin, kinds, sorted(tables), values])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
@@ -183,7 +183,7 @@ def is_rest(before: Unit | None, unit: Unit) -> bool:
     """Whether a unit is the second one of a capture that has two, and the one before it the first."""
     if before is None or unit.part.kind != "capture" or before.part.shares != 2:
         return False
-    return before.part.path == unit.part.path
+    return before.part.path == unit.part.path and before.part.captured == unit.part.captured
 
 
 def _has_stories(tables: Sequence[str]) -> bool:
@@ -267,6 +267,7 @@ class _Work:
         return {
             "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
             "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
+            "captured": part.captured, "share": [part.share, part.shares],
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
@@ -348,6 +349,7 @@ class _Work:
         has_range = (self.options.starting_timestamp, self.options.ending_timestamp) != (None, None)
         has_stories = _has_stories(self.tables)
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
+        new_since: int | None = None if part.known else 0
 
         def see(frames: Sequence[FrameEntry]) -> None:
             frames_work.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
@@ -370,12 +372,21 @@ class _Work:
                 batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
-        def tell(entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry]) -> Sequence[bool]:
+        def tell(
+            entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry], is_known: bool
+        ) -> Sequence[bool]:
+            nonlocal new_since
             plain = judge.flags(frames)
-            if has_timeline and (events := timeline.feed_all(entries)):
+            if has_timeline and (events := timeline.feed_all(entries)) and not is_known:
                 tables.extend(stories.add(events))
+            if new_since is None and not is_known:
+                new_since = min(
+                    (entry.time_ns for entry in entries if entry.time_ns is not None), default=None
+                )
             if has_traffic:
-                counted = [in_time_range(entry, self.options) for entry in frames] if has_range else None
+                counted = None
+                if has_range or is_known:
+                    counted = [not is_known and in_time_range(entry, self.options) for entry in frames]
                 add_traffic(traffic.feed(frames, plain, counted))
             return plain
 
@@ -395,7 +406,11 @@ class _Work:
             yield from tables
             tables.clear()
         if telling:
-            yield from stories.add_all(timeline.finish())
+            yield from stories.add_all(
+                event
+                for event in timeline.finish()
+                if new_since is not None and (event.time_ns is None or event.time_ns >= new_since)
+            )
             if has_traffic:
                 add_traffic(traffic.finish())
         for counts, is_bad in ((apis - refused, False), (refused, True)):

@@ -14,7 +14,8 @@ __all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import compress
+from functools import partial
+from itertools import compress, groupby, repeat
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from coordwire.capture.body_text import is_refused
@@ -49,7 +50,11 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
 
     failed: called with each file that can't be opened, or whose compressed content ends early.
     """
-    return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
+    return _stream(RotatedFiles(paths, opener, failed))
+
+
+def _stream(files: RotatedFiles) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(files, 1 << 18))
 
 
 def together(lists: Iterable[Sequence[Entry | ConnectionSign]]) -> Iterator[Together]:
@@ -74,20 +79,45 @@ def together(lists: Iterable[Sequence[Entry | ConnectionSign]]) -> Iterator[Toge
         raise failure
 
 
-def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Together]:
-    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and what
-    `Capture` raises for a file that is not a capture.
+def entries(
+    part: Part, options: Options, failed: Failed, share: Share | None = None
+) -> Iterator[tuple[bool, Together]]:
+    """Everything in the capture, or one share of it, in order, and whether other units have its rows; frames
+    are lazy. Raises `OSError`, and what `Capture` raises for a file that is not a capture.
 
     failed: called with each file of a rotated capture that can't be opened.
     """
+    paths, known = part.stream_paths, part.known
+    switches: list[tuple[int, bool]] = []
     with ExitStack() as stack:
-        paths = (part.path, *part.further_paths)
-        stream = stack.enter_context(joined(paths, failed) if part.further_paths else open_stream(part.path))
+        files = RotatedFiles(
+            paths, open_stream, failed, known,
+            lambda is_known: switches.append((capture.counts.packets if capture else 0, is_known)),
+        )  # fmt: skip
+        alone = len(paths) == 1 and not known
+        stream = stack.enter_context(open_stream(part.path) if alone else _stream(files))
+        capture: Capture | None = None
         capture = Capture(
             stream, part.path, strict=options.strict, share=share, lazy=True,
             dialect=find_dialect(options.dialect), alternative=find_alternative(options.dialect),
         )  # fmt: skip
-        yield from together(capture.batches())
+        if not known:
+            yield from zip(repeat(False), together(capture.batches()))
+            return
+        # What can be read of the bytes so far is drawn before more are read; holes are given up later.
+        for is_known, lists in groupby(capture.batches(), lambda _: files.is_known):
+            for items in lists:
+                for was_known, same in groupby(items, partial(_was_known, switches, is_known)):
+                    yield from zip(repeat(was_known), together([list(same)]))
+
+
+def _was_known(switches: Sequence[tuple[int, bool]], is_known: bool, entry: Entry | ConnectionSign) -> bool:
+    """Whether the bytes that end an entry were read before. switches: after how many packets this changed,
+    and to what; is_known: of the last bytes."""
+    packet = entry.packet if isinstance(entry, FrameEntry | UnreadableRange) else None
+    if packet is None:
+        return is_known
+    return next((known for after, known in reversed(switches) if after < packet), True)
 
 
 def read_frames(
@@ -97,7 +127,8 @@ def read_frames(
     see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
-    tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry]], Sequence[bool]] | None = None,
+    tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry], bool], Sequence[bool]]
+    | None = None,
     read_entries: Iterable[Entry] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
@@ -105,7 +136,7 @@ def read_frames(
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
-    what `together` gives of the capture; it returns `is_plain` of each frame. read_entries: the entries, if
+    what `entries` gives of the capture; it returns `is_plain` of each frame. read_entries: the entries, if
     they were read already. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
     what couldn't be read or was refused.
     """
@@ -129,10 +160,12 @@ def read_frames(
         lists = (
             entries(part, options, failed, told_share)
             if read_entries is None
-            else together([entry] for entry in read_entries)
+            else zip(repeat(False), together([entry] for entry in read_entries))
         )
-        for batch, frames in lists:
-            plain = None if tell is None else tell(batch, frames)
+        for is_known, (batch, frames) in lists:
+            plain = None if tell is None else tell(batch, frames, is_known)
+            if is_known:
+                continue
             if options.failfast:
                 _refuse(batch, part, options, frames_too=not has_other_shares)
             if not has_other_shares:

@@ -10,13 +10,17 @@ one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped", "segment_parts"]
+__all__ = [
+    "CaptureRun", "CapturedFile", "CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped",
+    "segment_parts",
+]  # fmt: skip
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from coordwire.capture.rotation import rotated
+from coordwire.capture.rotation import FirstPacket, rotated
 from coordwire.segments.names import kafka_07_offset
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
@@ -63,13 +67,27 @@ class LagInputs(NamedTuple):
         return tuple(file.path for copy in (*self.commits, *self.ends) for file in copy.files)
 
 
+class CapturedFile(NamedTuple):
+    """A file of a capture, as it was listed. time_ns, digest: its first packet's, 0 and "" without one.
+    start: how many of its bytes are other units'."""
+
+    path: str
+    time_ns: int
+    digest: str
+    start: int
+    size: int
+    modified: int
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A range of one file; a capture, or all of the files of a rotated one, or a share of its frames.
 
     kind: segment or capture. start, end: bytes; what begins there is this part's; of a capture's share they
     only say how much work it is. size: the file's; of captures all files'.
-    further_paths: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    further_paths: the rotated capture's further files, in order. captured: of a capture that is read for
+    tables all that are read, also those before its own, whose rows other units have.
+    broker, cluster_id, state: see `FileOrigin`.
     modified: the file's time, as it was listed.
     share: of the capture's frames, from 0; shares: how many there are.
     lag: what lag is read from, for a part that all of it is read by.
@@ -92,6 +110,48 @@ class Part:
     share: int = 0
     shares: int = 1
     lag: LagInputs | None = None
+    captured: tuple[CapturedFile, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files."""
+        return self.path, *self.further_paths
+
+    @property
+    def stream_paths(self) -> tuple[str, ...]:
+        """The files to read, in order."""
+        return tuple(file.path for file in self.captured) or self.paths
+
+    @property
+    def known(self) -> dict[str, float]:
+        """How many bytes of files, decompressed, other units have the rows of."""
+        own = set(self.paths)
+        return {
+            file.path: file.start if file.path in own else math.inf
+            for file in self.captured
+            if file.start or file.path not in own
+        }
+
+    @property
+    def starts(self) -> list[int]:
+        """From where on the rows of its files are its own, where that isn't their beginning."""
+        own = set(self.paths)
+        return [file.start for file in self.captured if file.start and file.path in own]
+
+
+class CaptureRun(NamedTuple):
+    """Files of a capture that are read together. captured: these and those before them, for the unit's
+    note."""
+
+    files: Sequence[File]
+    captured: Sequence[CapturedFile] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files, without those that were read before."""
+        if not self.captured:
+            return sum(file.size for file in self.files)
+        return sum(max(file.size - file.start, 0) for file in self.captured)
 
 
 def segment_parts(files: Iterable[File], options: Options, origins: Origins) -> list[Part]:
@@ -125,30 +185,41 @@ def _has_index(file: File, origins: Origins) -> bool:
     return file.named and is_there(file.index)
 
 
+def whole_capture(files: Sequence[File]) -> list[CaptureRun]:
+    """All files of a capture."""
+    return [CaptureRun(files)]
+
+
 def capture_parts(
-    files: Iterable[File], options: Options, *, shared: bool = True, stories: bool = False
+    files: Iterable[File],
+    options: Options,
+    *,
+    shared: bool = True,
+    stories: bool = False,
+    first: Callable[[File], FirstPacket | None] = first_captured,
+    runs: Callable[[Sequence[File]], Iterable[CaptureRun]] = whole_capture,
 ) -> list[Part]:
     """The parts of these captures: one each, or one for the files of a rotated one; of large ones shares.
 
     shared: whether a capture may be read by several tasks; stories: whether one of them makes the stories of
-    groups.
+    groups. first: the first packet of a file; runs: what of a capture's files is to be read.
     """
     parts, alone = [], list(files)
     chains: list[list[File]] = []
     if options.join_rotated:
         readable = [file for file in alone if not file.trouble]
-        chains = rotated(readable, lambda file: file.path, first_captured)
+        chains = rotated(readable, lambda file: file.path, first)
         alone = [file for file in alone if file.trouble]
-    for chain in [*chains, *([file] for file in alone)]:
-        size = sum(file.size for file in chain)
-        further_paths = tuple(file.path for file in chain[1:])
-        first = chain[0]
-        count = shares_of(size, options.split_size, stories=stories) if shared and not first.trouble else 1
+    for run in [run for chain in [*chains, *([file] for file in alone)] for run in runs(chain)]:
+        size = run.size
+        further_paths = tuple(file.path for file in run.files[1:])
+        file = run.files[0]
+        count = shares_of(size, options.split_size, stories=stories) if shared and not file.trouble else 1
         for share in range(count):
             start, end = share * size // count, (share + 1) * size // count
             parts.append(
-                Part("capture", first.path, size, start, end, further_paths=further_paths,
-                     trouble=first.trouble, share=share, shares=count)
+                Part("capture", file.path, size, start, end, further_paths=further_paths,
+                     trouble=file.trouble, share=share, shares=count, captured=tuple(run.captured))
             )  # fmt: skip
     return parts
 

@@ -25,7 +25,7 @@ from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, is_not
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
-FORMAT = 7
+FORMAT = 8
 """The version of the manifest and of the tables' layout."""
 
 MADE_BY = "coordwire pipeline"
@@ -42,6 +42,7 @@ _NOTE: dict[str, _Form] = {
     "unit": str, "kind": str, "paths": [str], "rows": {"": int}, "apis": [(str, bool, int)],
     "error_codes": [(str, int, int)], "commit": int, "units_rows": int, "read_bytes": int,
     "quarantined_bytes": int, "bad_ranges": int, "refused": int,
+    "captured": [(str, int, str, int, int, int)], "share": (int, int),
 }  # fmt: skip
 _LOG: dict[str, _Form] = {
     "format": str, "table_id": str, "commit": int, "retired": [str], "replaced": {"": [str]},
@@ -120,7 +121,10 @@ def _fits(form: object, shape: _Form) -> bool:
 def _as_note(unit: object, note: object) -> dict[str, Any]:
     if not isinstance(note, dict) or note.get("unit") != unit or not isinstance(unit, str):
         raise CoordwireError(f"expected the note of unit {unit!r}")
-    proofs, form = as_proofs(note.get("proofs")), {"error_codes": [], "commit": 0} | note
+    proofs, form = (
+        as_proofs(note.get("proofs")),
+        {"error_codes": [], "commit": 0, "captured": [], "share": [0, 1]} | note,
+    )
     is_valid = (
         all(_fits(form.get(name), shape) for name, shape in _NOTE.items())
         and note.get("files") == sorted(proofs) and bool(note["paths"])

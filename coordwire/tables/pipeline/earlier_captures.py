@@ -1,0 +1,206 @@
+"""Captures that earlier runs have read: which of their units stay, and what of their files is to be read.
+
+Strategy: a unit has the rows of all files of a rotated capture, and nobody can tell which row is of which
+file. While all of its files are there, the unit is replaced by one that reads them again, with what is new.
+Once one is gone, the unit stays as it is; what it has of the other files isn't read for rows a second time,
+and a unit of its own reads what they don't have, after the files before it, from which connections go on.
+That unit stays as soon as one of these is gone. Rules: a file is
+known by its path and its first packet: one that was overwritten, as by `tcpdump -W`, is gone. A file that was
+moved or compressed is the same, if it has the same first packet, and its old path is gone. No row goes
+because a file does, except those of files that are pruned.
+"""
+
+from __future__ import annotations
+
+__all__ = ["EarlierCaptures"]
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from coordwire.capture.formats.compressed import SUFFIXES
+from coordwire.capture.rotation import FirstPacket
+from coordwire.errors import CoordwireError
+from coordwire.tables.pipeline.pruning import is_gone
+from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.readers.files import File, first_captured
+from coordwire.tables.readers.splits import CapturedFile, CaptureRun, Part
+from coordwire.tables.storage.manifest_file import Notes
+
+
+class EarlierCaptures:
+    """What the notes say of captures. notes: of all complete units; files: those of this run; pruned: the
+    paths whose rows go, if files are pruned.
+
+    units: those that stay and have rows of these files; staying: the names of all that stay; replaced: of
+    those that go though their paths are not among the files; pruned: the files whose rows go.
+    """
+
+    def __init__(
+        self, notes: Notes, files: Mapping[str, File], pruned: Collection[str] | None = None
+    ) -> None:
+        self.units: list[Unit] = []
+        self.staying: set[str] = set()
+        self.replaced: set[str] = set()
+        self.pruned: set[str] = set()
+        self._files = files
+        self._covered: dict[str, float] = {}
+        groups: dict[str, _Group] = {}
+        for name, note in notes.items():
+            if captured := note.get("captured"):
+                groups.setdefault(json.dumps(captured), _Group(captured)).notes[name] = note
+        self._first = {
+            (file.path, file.size, file.modified): FirstPacket(file.time_ns, file.digest)
+            for group in groups.values()
+            for file in group.captured
+            if file.digest
+        }
+        self._known_paths = {
+            file.path for group in groups.values() for file in group.captured if not file.start
+        }
+        self._moved: dict[str, list[File]] | None = None
+        for group in groups.values():
+            group.here = [self._find(file) for file in group.captured]
+            gone = {file.path for file, here in zip(group.captured, group.here, strict=True) if here is None}
+            going = gone.intersection({*pruned, *files}) if pruned is not None else set()
+            group.stays = going < gone and (group.is_whole or not any(group.here))
+            group.going = going
+        _keep_beginnings(groups.values())
+        for group in groups.values():
+            if group.stays:
+                self._stay(group)
+                continue
+            self.pruned |= group.going
+            if not any(file.path in files for file in group.captured):
+                self.replaced |= group.notes.keys()
+
+    def _stay(self, group: _Group) -> None:
+        self.staying |= group.notes.keys()
+        if not any(group.here):
+            return
+        self.units += group.units()
+        for file, here in zip(group.captured, group.here, strict=True):
+            if here is not None:
+                covered = _covered(file, here)
+                self._covered[here.path] = max(self._covered.get(here.path, 0), covered)
+
+    # --- the files of a run
+
+    def first(self, file: File) -> FirstPacket | None:
+        """A capture's first packet."""
+        key = file.path, file.size, file.modified
+        if key not in self._first:
+            first = None if file.trouble else first_captured(file)
+            if first is None:
+                return None
+            self._first[key] = first
+        return self._first[key]
+
+    def runs(self, chain: Sequence[File]) -> Iterator[CaptureRun]:
+        """What is to be read of a capture's files: neighbours together, after the files before them."""
+        before: list[CapturedFile] = []
+        own: list[tuple[File, CapturedFile]] = []
+        for file in chain:
+            time_ns, digest = self.first(file) or (0, "")
+            captured = CapturedFile(file.path, time_ns, digest, 0, file.size, file.modified)
+            covered = self._covered.get(file.path, 0)
+            if covered < math.inf:
+                own.append((file, captured._replace(start=int(covered))))
+                continue
+            if own:
+                yield _as_run(before, own)
+            before += [_whole(item) for item in (*(item for _, item in own), captured)]
+            own = []
+        if own:
+            yield _as_run(before, own)
+
+    def _find(self, file: CapturedFile) -> File | None:
+        """Where an earlier run's file is now."""
+        here = self._files.get(file.path)
+        if here is not None:
+            first = self.first(here)
+            is_same = not file.digest or (first is not None and first.digest == file.digest)
+            return here if is_same else None
+        if not file.digest:
+            return None
+        for candidate in self._moved_files().get(file.digest, ()):
+            if candidate.size == file.size or _plain(candidate.path) == _plain(file.path):
+                with suppress(CoordwireError):  # it isn't known whether it is gone
+                    return candidate if is_gone(file.path) else None
+        return None
+
+    def _moved_files(self) -> dict[str, list[File]]:
+        """The captures at paths that no earlier run has read from the start, by their first packets."""
+        if self._moved is None:
+            self._moved = {}
+            for path, file in self._files.items():
+                if path not in self._known_paths and file.kind() == "capture" and (first := self.first(file)):
+                    self._moved.setdefault(first.digest, []).append(file)
+        return self._moved
+
+
+class _Group:
+    """The units of the same files. here: where these are now; stays: whether the units do; going: the paths
+    of files whose rows go if they don't."""
+
+    def __init__(self, captured: Iterable[Any]) -> None:
+        self.captured = [CapturedFile(*file) for file in captured]
+        self.notes: Notes = {}
+        self.here: list[File | None] = []
+        self.stays = False
+        self.going: set[str] = set()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all shares are complete."""
+        shares = {tuple(note["share"]) for note in self.notes.values()}
+        return all(len(shares) == count for _, count in shares)
+
+    def units(self) -> Iterator[Unit]:
+        for name, note in self.notes.items():
+            first, *further = note["paths"]
+            share, count = note["share"]
+            part = Part("capture", first, note["end"], note["start"], note["end"],
+                        further_paths=tuple(further), share=share, shares=count)  # fmt: skip
+            yield Unit(name, part)
+
+
+def _keep_beginnings(groups: Collection[_Group]) -> None:
+    """Let the groups stay that have the beginnings of files that others which stay go on with."""
+    by_file: dict[tuple[str, str], list[tuple[int, _Group]]] = {}
+    for group in groups:
+        for file in group.captured:
+            by_file.setdefault((file.path, file.digest), []).append((file.start, group))
+    waiting = [group for group in groups if group.stays]
+    while waiting:
+        for file in waiting.pop().captured:
+            for start, group in by_file[file.path, file.digest] if file.start else ():
+                if start < file.start and not group.stays:
+                    group.stays = True
+                    waiting.append(group)
+
+
+def _as_run(before: Sequence[CapturedFile], own: Sequence[tuple[File, CapturedFile]]) -> CaptureRun:
+    return CaptureRun([file for file, _ in own], [*before, *(captured for _, captured in own)])
+
+
+def _whole(file: CapturedFile) -> CapturedFile:
+    """A file of which other units have all rows."""
+    return file._replace(start=file.size)
+
+
+def _plain(path: str) -> str:
+    """A path without the suffix of a compression."""
+    return next((path.removesuffix(suffix) for suffix in SUFFIXES if path.endswith(suffix)), path)
+
+
+def _covered(file: CapturedFile, here: File) -> float:
+    """How many bytes of a file, decompressed, an earlier run has read; infinity for all."""
+    was_plain, is_plain = _plain(file.path) == file.path, _plain(here.path) == here.path
+    if here.size == file.size and was_plain == is_plain:
+        return math.inf
+    if was_plain:  # it grew since, or may have before it was compressed
+        return file.size if here.size > file.size or not is_plain else math.inf
+    return 0 if here.path == file.path else math.inf
