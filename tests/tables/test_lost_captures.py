@@ -6,7 +6,9 @@ import gzip
 import math
 import os
 import random
+import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,20 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
+import pyarrow as pa
+
+from coordwire.errors import CoordwireError
+from coordwire.tables import columns, pipeline
+from coordwire.tables.columns import arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import PipelineSummary
+from coordwire.tables.pipeline.ledger import Ledger
+from coordwire.tables.pipeline.units import Job, Unit
+from coordwire.tables.storage.folders import open_output
+from coordwire.tables.storage.parquet_files import read_rows
 from tests.tables import pipeline_steps
+from tests.tables.moto_s3 import local_s3
+from tests.tables.pipeline_steps import Crash
 from tests.tables.test_captures import CAPTURES, HEADER, PACKET
 
 GROUP = CAPTURES / "kpy__tansu__group-range.pcap"
@@ -228,3 +241,100 @@ def test_any_sequence_of_runs(tmp_path: Path, whole: Path, seed: int) -> None:
         run_all()
     seen = {(row[0], row[1], row[4]) for row in known}
     assert seen <= {(row[0], row[1], row[4]) for row in rows(whole)}
+
+
+@pytest.mark.parametrize(("lost", "share_size"), [((0,), 1 << 20), ((0, 3), 20_000)], ids=str)
+def test_killed_at_any_step_while_files_go(
+    ring: Ring, tmp_path: Path, whole: Path, lost: tuple[int, ...], share_size: int
+) -> None:
+    """A run that reads a grown capture again is killed; before the next one files go."""
+    ring.put(*range(5))
+    options, start = Options(split_size=share_size), tmp_path / "start"
+    run(ring, start, options=options)
+    ring.put(*range(5, COUNT))
+    with pipeline_steps.steps() as counting:
+        run(ring, shutil.copytree(start, tmp_path / "count"), options=options)
+    for number in range(1, counting.count, counting.count // 5):
+        ring.put(*range(COUNT))
+        out = shutil.copytree(start, tmp_path / f"out-{number}")
+        with pytest.raises(Crash), pipeline_steps.steps(pipeline_steps.crash_at(number)):
+            run(ring, out, options=options)
+        ring.remove(*lost)
+        run(ring, out, options=options)
+        assert not rows(whole) - rows(out) or set(lost) == {0, 3}
+        assert max(rows(out).values()) == 1
+        assert rows(out) >= rows(start)
+        assert run(ring, out, options=options).notices == []
+
+
+@pytest.mark.parametrize("how", ["removed", "overwritten"])
+def test_a_file_that_goes_while_it_is_read_again(ring: Ring, tmp_path: Path, whole: Path, how: str) -> None:
+    out = tmp_path / "out"
+    ring.put(*range(6))
+    run(ring, out)
+    ring.put(6)
+
+    def work(unit: Unit, job: Job) -> object:
+        if how == "removed":
+            ring.remove(0)
+        else:
+            ring.path(0).write_bytes(ring.parts[7])
+        return pipeline_steps.run_unit(unit, job)
+
+    before = rows(out)
+    with pytest.raises(CoordwireError, match="was removed or overwritten while it was read again"):
+        run(ring, out, work=work)
+    assert rows(out) >= before
+    ring.put(*[7] if how == "removed" else [])
+    run(ring, out)
+    assert rows(out) == rows(whole)
+
+
+@pytest.mark.parametrize(("table_format", "store"), [("delta", False), ("iceberg", False), ("parquet", True)])
+def test_files_go_under_tables_of_any_kind(
+    tmp_path: Path, whole: Path, table_format: str, store: bool
+) -> None:
+    """With processes, in formats with logs of their own, and in a store."""
+    if package := {"delta": "deltalake", "iceberg": "pyiceberg"}.get(table_format):
+        pytest.importorskip(
+            package, reason=f"{package} isn't installed: pip install 'coordwire[{table_format}]'"
+        )
+    if store:
+        pytest.importorskip("moto", reason="moto isn't installed")
+    ring = Ring(tmp_path / "in")
+    ring.put(*range(5))
+    with local_s3() if store else nullcontext() as s3:
+        out = "s3://tables/out" if store else str(tmp_path / "out")
+        if s3 is not None:
+            s3.put("tables", {})
+            s3.put("captures", {})
+
+        def run_all() -> Rows:
+            inputs = [str(ring.folder)]
+            if s3 is not None:
+                here = {path.name: path.read_bytes() for path in ring.folder.iterdir()}
+                for key in set(s3.keys("captures")).difference(here):
+                    s3.remove("captures", key)
+                s3.put("captures", {key: here[key] for key in here if key not in s3.keys("captures")})
+                inputs = ["s3://captures/"]
+            pipeline.run(
+                pipeline.LocalEngine(2), inputs, out, tables=TABLES, report=False, format=table_format
+            )
+            output, names = open_output(out), ("time", "direction", "api", "correlation_id", "size")
+            schema = pa.schema([field for field in arrow_schema(columns.FRAMES) if field.name in names])
+            files, _ = Ledger(output).named_files("frames")
+            batches = [batch for name in files for batch in read_rows(output, name, schema)]
+            return Counter(
+                (*(row[name] for name in names), None, None, None)
+                for batch in batches
+                for row in batch.to_pylist()
+            )
+
+        start = run_all()
+        ring.remove(0, 1)
+        assert run_all() == start
+        ring.put(5, 6, 7)
+        ring.remove(2)
+        assert run_all() == rows(whole)
+        ring.remove(3, 4)
+        assert run_all() == rows(whole)

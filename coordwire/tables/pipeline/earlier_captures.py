@@ -12,8 +12,9 @@ because a file does, except those of files that are pruned.
 
 from __future__ import annotations
 
-__all__ = ["EarlierCaptures"]
+__all__ = ["EarlierCaptures", "check_read"]
 
+import itertools
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 from coordwire.capture.formats.compressed import SUFFIXES
+from coordwire.capture.jsonlines import text
 from coordwire.capture.rotation import FirstPacket
 from coordwire.errors import CoordwireError
 from coordwire.tables.pipeline.pruning import is_gone
@@ -67,6 +69,7 @@ class EarlierCaptures:
             going = gone.intersection({*pruned, *files}) if pruned is not None else set()
             group.stays = going < gone and (group.is_whole or not any(group.here))
             group.going = going
+        _drop_repeated([group for group in groups.values() if group.stays])
         _keep_beginnings(groups.values())
         for group in groups.values():
             if group.stays:
@@ -153,6 +156,11 @@ class _Group:
         self.going: set[str] = set()
 
     @property
+    def own(self) -> dict[tuple[str, str], CapturedFile]:
+        """The files that it has rows of."""
+        return {(file.path, file.digest): file for note in self.notes.values() for file in _own(note)}
+
+    @property
     def is_whole(self) -> bool:
         """Whether all shares are complete."""
         shares = {tuple(note["share"]) for note in self.notes.values()}
@@ -180,6 +188,49 @@ def _keep_beginnings(groups: Collection[_Group]) -> None:
                 if start < file.start and not group.stays:
                     group.stays = True
                     waiting.append(group)
+
+
+def _drop_repeated(staying: Sequence[_Group]) -> None:
+    """Let those go whose rows others have too: a run that replaced them was killed before it removed them."""
+    by_file: dict[tuple[str, str], list[_Group]] = {}
+    for group in staying:
+        for key in group.own:
+            by_file.setdefault(key, []).append(group)
+    for group in staying:
+        own = group.own
+        for other in by_file[next(iter(own))] if own else ():
+            if other is group or not other.stays or not other.is_whole:
+                continue
+            theirs = other.own
+            group.stays = not all(
+                key in theirs and theirs[key].start <= file.start and theirs[key].size >= file.size
+                for key, file in own.items()
+            )
+            if not group.stays:
+                break
+
+
+def check_read(notes: Notes, going: Collection[str], pruned: Collection[str]) -> None:
+    """Raises `CoordwireError` for a file that only units have which are about to go: it went, or another
+    took its place, while it was read again.
+
+    notes: of all complete units; going: the names of these units; pruned: the files whose rows go.
+    """
+    read = {file.digest for name, note in notes.items() if name not in going for file in _own(note)}
+    for name in going:
+        for file in _own(notes[name]):
+            if file.digest and file.digest not in read and file.path not in pruned:
+                raise CoordwireError(
+                    f"{text(file.path)} was removed or overwritten while it was read again; its rows stay, "
+                    "and a rerun reads what it lacks"
+                )
+
+
+def _own(note: Mapping[str, Any]) -> Iterator[CapturedFile]:
+    """The files of captures that a unit has rows of."""
+    for file in itertools.starmap(CapturedFile, note.get("captured", ())):
+        if file.path in note["paths"]:
+            yield file
 
 
 def _as_run(before: Sequence[CapturedFile], own: Sequence[tuple[File, CapturedFile]]) -> CaptureRun:

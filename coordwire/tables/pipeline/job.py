@@ -24,7 +24,7 @@ from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.formats.table_commits import bring_up, next_log
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.earlier_captures import EarlierCaptures
+from coordwire.tables.pipeline.earlier_captures import EarlierCaptures, check_read
 from coordwire.tables.pipeline.engine import Engine, Progress
 from coordwire.tables.pipeline.inputs import FILES, check_inputs, inputs_of, plan, write_files
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
@@ -131,6 +131,7 @@ def _locked(
         )
     run_notes = {unit.name: notes[unit.name] for unit in units}
     replaced = notes.keys() & (complete.keys() - valid.keys())
+    check_read(notes, replaced, captures.pruned)
     if FILES in tables:
         files_note = write_files(output, files, run_notes, notes, lock.run)
         replaced |= {unit for unit, note in notes.items() if note["kind"] == FILES} - {files_note["unit"]}
@@ -138,7 +139,7 @@ def _locked(
     if format_name == PARQUET:
         removing = {name: proof for unit in replaced for name, proof in notes[unit]["proofs"].items()}
         notes = {unit: note for unit, note in notes.items() if unit not in replaced}
-        ledger.commit(notes, removing=removing)
+        ledger.commit(notes, removing=removing, dropped=replaced)
         ledger.remove(removing)
     else:
         notes, log = next_log(ledger.manifest, notes, replaced)

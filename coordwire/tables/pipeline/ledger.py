@@ -127,9 +127,14 @@ class Ledger:
             for name, note in notes.items()
             if name in planned or not (name in stale or any(path in paths for path in note["paths"]))
         }
+        # Until the end of the run: where tables have logs, and of captures, whose files may go before they
+        # are read again.
+        keeps_captures = self.manifest.log.format == PARQUET
         remaining = valid | {
-            name: note for name, note in notes.items() if "commit" in note
-        }  # until the next commit
+            name: note
+            for name, note in notes.items()
+            if "commit" in note or (keeps_captures and note["kind"] == "capture" and name not in stale)
+        }
         doomed, dropped = self._doomed(notes, remaining)
         if doomed or dropped:  # what is removed isn't complete any more
             self.commit(remaining, removing=doomed, dropped=dropped)

@@ -45,7 +45,7 @@ from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
 from coordwire.tables.columns import TABLES, default_columns
 from coordwire.tables.options import Options
-from coordwire.tables.readers.captures import in_time_range, read_frames
+from coordwire.tables.readers.captures import in_time_range, read_frames, was_overwritten
 from coordwire.tables.readers.disk_lag import read_lag
 from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
@@ -257,6 +257,7 @@ class _Work:
         self.tables = tables
         self.files = files
         self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
+        self.lost: set[str] = set()
         self.apis: Counter[tuple[str, bool]] = Counter()
         self.error_codes: Counter[tuple[str, int]] = Counter()
         self._bad_ranges: list[Bad] = []
@@ -267,7 +268,8 @@ class _Work:
         return {
             "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
             "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
-            "captured": part.captured, "share": [part.share, part.shares],
+            "captured": [[*file] for file in part.captured if file.path not in self.lost],
+            "share": [part.share, part.shares],
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
@@ -288,10 +290,14 @@ class _Work:
                     (frames_work if table in OF_FRAMES else self).files.add(table, batch)
         if self._bad_ranges and "quarantine" in self.tables:
             self.files.add("quarantine", quarantine_batch(self._bad_ranges))
+        self.lost.update(file.path for file in self.unit.part.captured if was_overwritten(file))
+        frames_work.lost = self.lost
         self.files.close()
         frames_work.files.close()
 
     def _quarantine(self, bad_range: Bad) -> None:
+        if bad_range.is_lost:
+            self.lost.add(bad_range.path)
         self.quarantined += bad_range.end - bad_range.start
         self.bad_ranges += 1
         self._bad_ranges.append(bad_range)

@@ -9,9 +9,19 @@ less than one by one in between. The files of a rotated capture are read as one 
 
 from __future__ import annotations
 
-__all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames", "together"]
+__all__ = [
+    "bad_of",
+    "entries",
+    "in_time_range",
+    "joined",
+    "read_errors",
+    "read_frames",
+    "together",
+    "was_overwritten",
+]
 
 import io
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -21,7 +31,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import RotatedFiles
+from coordwire.capture.rotation import RotatedFiles, first_packet
 from coordwire.capture.share import Share
 from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
@@ -30,7 +40,8 @@ from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_stream
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
 from coordwire.tables.readers.rows import KEPT, Bad, Builder
-from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.splits import CapturedFile, Part
+from coordwire.tables.stores import is_uri, local_path
 
 if TYPE_CHECKING:
     import pyarrow
@@ -150,7 +161,8 @@ def read_frames(
             raise error
         if isinstance(error, DecodeError) and part.share:  # the first share reports what is in files
             return
-        missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
+        reason = getattr(error, "strerror", None) or str(error)
+        missing.append(Bad(path, 0, 0, reason, is_lost=isinstance(error, OSError)))
 
     share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
     bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
@@ -228,6 +240,20 @@ def read_errors(
     yield from full
     if (batch := builder.take()) is not None:
         yield batch
+
+
+def was_overwritten(file: CapturedFile) -> bool:
+    """Whether a local file is another one now than it was when it was listed, or shorter. One that is gone
+    by now was read."""
+    if is_uri(file.path) or not file.digest:
+        return False
+    try:
+        first = first_packet(open_stream, file.path)
+        return (
+            first is None or first.digest != file.digest or os.stat(local_path(file.path)).st_size < file.size
+        )
+    except OSError:
+        return False
 
 
 def _head(part: Part) -> bytes:

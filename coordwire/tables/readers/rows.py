@@ -49,7 +49,8 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """Bytes that couldn't be read. start, end: in the flow's stream, or in the file if `flow` is None."""
+    """Bytes that couldn't be read. start, end: in the flow's stream, or in the file if `flow` is None.
+    is_lost: whether the file has no rows, as it couldn't be read."""
 
     path: str
     start: int
@@ -58,6 +59,7 @@ class Bad:
     data: bytes | None = dataclass_field(default=None, repr=False)
     flow: str | None = None
     time_ns: int | None = None
+    is_lost: bool = False
 
     def __str__(self) -> str:
         flow = f" of {self.flow}" if self.flow else ""

@@ -137,7 +137,7 @@ def guarded_call(
         # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
         if options.failfast or (isinstance(error, StoreError) and not error.lasting):
             raise
-        yield Bad(part.path, part.start, part.end, part.trouble or reason or reason_of(error))
+        yield Bad(part.path, part.start, part.end, part.trouble or reason or reason_of(error), is_lost=True)
 
 
 def reason_of(error: Exception) -> str:
