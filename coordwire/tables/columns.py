@@ -356,7 +356,7 @@ rows              bigint    Batches of a segment, frames of a capture.
 read_bytes        bigint    Bytes in those rows.
 quarantined_bytes bigint    Bytes in quarantine (of a capture: of its streams).
 other_bytes       bigint    Packet headers, other protocols; all bytes of a file that isn't read.
-joined_to         string    For further files of a rotated capture: the first, which has the counts.
+joined_to         string    For further files of a rotated capture: the first one there, which has the counts.
 """)
 
 ARROW_NAMES = {"log_offset": "offset", "time": "timestamp"}
