@@ -210,10 +210,10 @@ def test_packets_that_are_milliseconds_out_of_order(seed: int, has_own_times: bo
     shift = random.Random(seed).randrange
     captured = sorted(sent, key=lambda item: item[0] + shift(4_000_000))
     if not has_own_times:
-        captured = [(time_ns, each) for (time_ns, _), (_, each) in zip(sent, captured, strict=True)]
-    start = [(10**9 + 1000 * index, each) for index, each in enumerate(handshake())]
-    there, _ = follow(read_streams(io.BytesIO(pcap([*start, *captured])))).values()
-    assert (there.data, there.losses) == (data, [])
+        captured = [(time_ns, frame) for (time_ns, _), (_, frame) in zip(sent, captured, strict=True)]
+    start = [(10**9 + 1000 * index, opening) for index, opening in enumerate(handshake())]
+    stream, _ = follow(read_streams(io.BytesIO(pcap([*start, *captured])))).values()
+    assert (stream.data, stream.losses) == (data, [])
 
 
 def test_a_hole_is_filled_by_a_retransmission_in_time() -> None:

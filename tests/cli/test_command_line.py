@@ -204,8 +204,8 @@ def test_a_ring_that_began_again_is_read_in_the_order_of_time(run: Run, tmp_path
         (tmp_path / f"x.pcap{number}").write_bytes(data[:24] + data[start:end])
 
     def forms(path: Path) -> list[dict[str, object]]:
-        whole = run(command, "--format", "json", path)
-        return [{**form, "capture": "", "source": ""} for form in whole.forms]
+        result = run(command, "--format", "json", path)
+        return [{**form, "capture": "", "source": ""} for form in result.forms]
 
     assert forms(tmp_path) == forms(GROUP)
 

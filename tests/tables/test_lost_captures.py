@@ -80,10 +80,10 @@ def rows(out: Path, table: str = "frames") -> Rows:
     return Counter(tuple(row.get(name) for name in columns) for row in pipeline_steps.table_rows(out, table))
 
 
-def assert_only_answers_lack(out: Path, whole: Path) -> None:
+def assert_only_answers_lack(out: Path, complete: Path) -> None:
     """Answers whose requests were in files that had gone are in quarantine, and everything else has rows."""
-    assert not rows(out) - rows(whole)
-    lacking = rows(whole) - rows(out)
+    assert not rows(out) - rows(complete)
+    lacking = rows(complete) - rows(out)
     assert {row[1] for row in lacking} <= {"response"}
     assert lacking.total() < 6
     lengths = Counter(
@@ -93,9 +93,9 @@ def assert_only_answers_lack(out: Path, whole: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables of the capture in one file."""
-    out = tmp_path_factory.mktemp("whole") / "out"
+    out = tmp_path_factory.mktemp("complete") / "out"
     pipeline_steps.run(GROUP, out, tables=TABLES)
     return out
 
@@ -104,13 +104,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "lost", [(0,), (3,), (COUNT - 1,), (0, 1, 2), (0, 4, 7), tuple(range(1, COUNT))], ids=str
 )
 def test_rows_of_lost_files_stay_and_no_row_is_there_twice(
-    ring: Ring, tmp_path: Path, whole: Path, lost: tuple[int, ...]
+    ring: Ring, tmp_path: Path, complete: Path, lost: tuple[int, ...]
 ) -> None:
     out = tmp_path / "out"
     ring.put(*range(COUNT))
     run(ring, out)
     before = {name: rows(out, name) for name in TABLES if name != "files"}
-    assert before["frames"] == rows(whole)
+    assert before["frames"] == rows(complete)
     ring.remove(*lost)
     for _ in range(2):
         summary = run(ring, out)
@@ -120,7 +120,9 @@ def test_rows_of_lost_files_stay_and_no_row_is_there_twice(
         assert summary.reused == summary.units
 
 
-def test_files_that_go_one_after_the_other_while_others_come(ring: Ring, tmp_path: Path, whole: Path) -> None:
+def test_files_that_go_one_after_the_other_while_others_come(
+    ring: Ring, tmp_path: Path, complete: Path
+) -> None:
     """As tcpdump writes: the last file grows, a new one appears, the oldest goes."""
     out = tmp_path / "out"
     ring.put(0, 1)
@@ -132,28 +134,28 @@ def test_files_that_go_one_after_the_other_while_others_come(ring: Ring, tmp_pat
         ring.remove(number - 2)
         run(ring, out)
         assert max(rows(out).values()) == 1
-    assert_only_answers_lack(out, whole)
+    assert_only_answers_lack(out, complete)
 
 
-def test_a_ring_that_is_overwritten_in_place(tmp_path: Path, whole: Path) -> None:
+def test_a_ring_that_is_overwritten_in_place(tmp_path: Path, complete: Path) -> None:
     """tcpdump -W 3 writes the fourth file over the first."""
     ring, out = Ring(tmp_path / "in"), tmp_path / "out"
     for number, part in enumerate(ring.parts):
         (ring.folder / f"x.pcap{number % 3}").write_bytes(part)
         if number >= 2:
             run(ring, out)
-    assert_only_answers_lack(out, whole)
+    assert_only_answers_lack(out, complete)
     summary = run(ring, out, prune=True)
     assert summary.pruned == [str(ring.folder / f"x.pcap{number}") for number in range(3)]
-    assert rows(out) < rows(whole)
+    assert rows(out) < rows(complete)
     assert summary.frames == rows(out).total()
-    other = tmp_path / "other"
-    run(ring, other)
-    assert rows(other) == rows(out)
+    second = tmp_path / "other"
+    run(ring, second)
+    assert rows(second) == rows(out)
     assert run(ring, out, prune=True).pruned == []
 
 
-def test_pruning_removes_the_rows_of_lost_files(ring: Ring, tmp_path: Path, whole: Path) -> None:
+def test_pruning_removes_the_rows_of_lost_files(ring: Ring, tmp_path: Path, complete: Path) -> None:
     out = tmp_path / "out"
     ring.put(*range(COUNT))
     run(ring, out)
@@ -162,43 +164,47 @@ def test_pruning_removes_the_rows_of_lost_files(ring: Ring, tmp_path: Path, whol
     summary = run(ring, out, prune=True)
     assert summary.pruned == [str(ring.path(0))]
     run(ring, tmp_path / "other")
-    assert rows(out) == rows(tmp_path / "other") != rows(whole)
+    assert rows(out) == rows(tmp_path / "other") != rows(complete)
 
 
-def test_a_file_that_was_not_named_is_not_pruned(ring: Ring, tmp_path: Path, whole: Path) -> None:
+def test_a_file_that_was_not_named_is_not_pruned(ring: Ring, tmp_path: Path, complete: Path) -> None:
     out = tmp_path / "out"
     ring.put(*range(COUNT))
     run(ring, out)
     for prune in (False, True):
         summary = pipeline_steps.run(ring.path(3), out, tables=TABLES, prune=prune)
-        assert (summary.pruned, rows(out)) == ([], rows(whole))
+        assert (summary.pruned, rows(out)) == ([], rows(complete))
     assert run(ring, out).units == 1
 
 
-@pytest.mark.parametrize("how", ["all moved", "some moved", "compressed", "all compressed"])
-def test_moved_and_compressed_files_are_the_same(ring: Ring, tmp_path: Path, whole: Path, how: str) -> None:
+@pytest.mark.parametrize("action", ["all moved", "some moved", "compressed", "all compressed"])
+def test_moved_and_compressed_files_are_the_same(
+    ring: Ring, tmp_path: Path, complete: Path, action: str
+) -> None:
     out = tmp_path / "out"
     ring.put(*range(COUNT))
     run(ring, out)
-    if not how.startswith("all"):
+    if not action.startswith("all"):
         ring.remove(0)
     elsewhere = ring.folder / "older"
     elsewhere.mkdir()
-    for number in range(0 if how.startswith("all") else 1, 8 if how.startswith("all") else 5):
+    for number in range(0 if action.startswith("all") else 1, 8 if action.startswith("all") else 5):
         path = ring.path(number)
-        if "moved" in how:
+        if "moved" in action:
             path.rename(elsewhere / path.name)
         else:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
     for _ in range(2):
         run(ring, out)
-        assert rows(out) == rows(whole)
-    first = "older/x.pcap" if how == "all moved" else "x.pcap.gz" if how == "all compressed" else "x.pcap"
+        assert rows(out) == rows(complete)
+    first = (
+        "older/x.pcap" if action == "all moved" else "x.pcap.gz" if action == "all compressed" else "x.pcap"
+    )
     assert str(ring.folder / first) in {row["input_file"] for row in pipeline_steps.table_rows(out, "frames")}
 
 
-def test_a_file_that_comes_back(ring: Ring, tmp_path: Path, whole: Path) -> None:
+def test_a_file_that_comes_back(ring: Ring, tmp_path: Path, complete: Path) -> None:
     out = tmp_path / "out"
     ring.put(0, 1, 2, 3)
     run(ring, out)
@@ -207,11 +213,11 @@ def test_a_file_that_comes_back(ring: Ring, tmp_path: Path, whole: Path) -> None
     run(ring, out)
     ring.put(0, 6, 7)
     run(ring, out)
-    assert rows(out) == rows(whole)
+    assert rows(out) == rows(complete)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_sequence_of_runs(tmp_path: Path, whole: Path, seed: int) -> None:
+def test_any_sequence_of_runs(tmp_path: Path, complete: Path, seed: int) -> None:
     """Files come in their order and grow, and any go: no row goes, but of a file that grew, and none is there
     twice."""
     rng, ring, out = random.Random(seed), Ring(tmp_path / "in"), tmp_path / "out"
@@ -239,13 +245,13 @@ def test_any_sequence_of_runs(tmp_path: Path, whole: Path, seed: int) -> None:
         if rng.random() < 0.3:
             os.utime(rng.choice(sorted(ring.folder.iterdir())))
         run_all()
-    seen = {(row[0], row[1], row[4]) for row in known}
-    assert seen <= {(row[0], row[1], row[4]) for row in rows(whole)}
+    frames = {(row[0], row[1], row[4]) for row in known}
+    assert frames <= {(row[0], row[1], row[4]) for row in rows(complete)}
 
 
 @pytest.mark.parametrize(("lost", "share_size"), [((0,), 1 << 20), ((0, 3), 20_000)], ids=str)
 def test_killed_at_any_step_while_files_go(
-    ring: Ring, tmp_path: Path, whole: Path, lost: tuple[int, ...], share_size: int
+    ring: Ring, tmp_path: Path, complete: Path, lost: tuple[int, ...], share_size: int
 ) -> None:
     """A run that reads a grown capture again is killed; before the next one files go."""
     ring.put(*range(5))
@@ -261,21 +267,23 @@ def test_killed_at_any_step_while_files_go(
             run(ring, out, options=options)
         ring.remove(*lost)
         run(ring, out, options=options)
-        assert not rows(whole) - rows(out) or set(lost) == {0, 3}
+        assert not rows(complete) - rows(out) or set(lost) == {0, 3}
         assert max(rows(out).values()) == 1
         assert rows(out) >= rows(start)
         assert run(ring, out, options=options).notices == []
 
 
-@pytest.mark.parametrize("how", ["removed", "overwritten"])
-def test_a_file_that_goes_while_it_is_read_again(ring: Ring, tmp_path: Path, whole: Path, how: str) -> None:
+@pytest.mark.parametrize("action", ["removed", "overwritten"])
+def test_a_file_that_goes_while_it_is_read_again(
+    ring: Ring, tmp_path: Path, complete: Path, action: str
+) -> None:
     out = tmp_path / "out"
     ring.put(*range(6))
     run(ring, out)
     ring.put(6)
 
     def work(unit: Unit, job: Job) -> object:
-        if how == "removed":
+        if action == "removed":
             ring.remove(0)
         else:
             ring.path(0).write_bytes(ring.parts[7])
@@ -285,14 +293,14 @@ def test_a_file_that_goes_while_it_is_read_again(ring: Ring, tmp_path: Path, who
     with pytest.raises(CoordwireError, match="was removed or overwritten while it was read again"):
         run(ring, out, work=work)
     assert rows(out) >= before
-    ring.put(*[7] if how == "removed" else [])
+    ring.put(*[7] if action == "removed" else [])
     run(ring, out)
-    assert rows(out) == rows(whole)
+    assert rows(out) == rows(complete)
 
 
 @pytest.mark.parametrize(("table_format", "store"), [("delta", False), ("iceberg", False), ("parquet", True)])
 def test_files_go_under_tables_of_any_kind(
-    tmp_path: Path, whole: Path, table_format: str, store: bool
+    tmp_path: Path, complete: Path, table_format: str, store: bool
 ) -> None:
     """With processes, in formats with logs of their own, and in a store."""
     if package := {"delta": "deltalake", "iceberg": "pyiceberg"}.get(table_format):
@@ -312,10 +320,10 @@ def test_files_go_under_tables_of_any_kind(
         def run_all() -> Rows:
             inputs = [str(ring.folder)]
             if s3 is not None:
-                here = {path.name: path.read_bytes() for path in ring.folder.iterdir()}
-                for key in set(s3.keys("captures")).difference(here):
+                present = {path.name: path.read_bytes() for path in ring.folder.iterdir()}
+                for key in set(s3.keys("captures")).difference(present):
                     s3.remove("captures", key)
-                s3.put("captures", {key: here[key] for key in here if key not in s3.keys("captures")})
+                s3.put("captures", {key: present[key] for key in present if key not in s3.keys("captures")})
                 inputs = ["s3://captures/"]
             pipeline.run(
                 pipeline.LocalEngine(2), inputs, out, tables=TABLES, report=False, format=table_format
@@ -334,6 +342,6 @@ def test_files_go_under_tables_of_any_kind(
         ring.remove(0, 1)
         assert run_all() == start
         ring.put(5, 6, 7)
-        assert run_all() == rows(whole)
+        assert run_all() == rows(complete)
         ring.remove(2, 4)
-        assert run_all() == rows(whole)
+        assert run_all() == rows(complete)

@@ -1,10 +1,10 @@
 """Captures that earlier runs have read: which of their units stay, and what of their files is to be read.
 
-Strategy: a unit has the rows of all files of a rotated capture, and nobody can tell which row is of which
-file. While all of its files are there, the unit is replaced by one that reads them again, with what is new.
-Once one is gone, the unit stays as it is; what it has of the other files isn't read for rows a second time,
-and a unit of its own reads what they don't have, after the files before it, from which connections go on.
-That unit stays as soon as one of these is gone. Rules: a file is
+Strategy: a unit has the rows of all files of a rotated capture, and no column says of which file a row is.
+While all of its files are there, the unit is replaced by one that reads them again, with what is new. Once
+one is gone, the unit stays as it is; what it has of the other files isn't read for rows a second time, and a
+unit of its own reads what they don't have, after the files before it, from which connections go on. That unit
+stays as soon as one of these is gone. Rules: a file is
 known by its path and its first packet: one that was overwritten, as by `tcpdump -W`, is gone. A file that was
 moved or compressed is the same, if it has the same first packet, and its old path is gone. No row goes
 because a file does, except those of files that are pruned.
@@ -64,10 +64,14 @@ class EarlierCaptures:
         }
         self._moved: dict[str, list[File]] | None = None
         for group in groups.values():
-            group.here = [self._find(file) for file in group.captured]
-            gone = {file.path for file, here in zip(group.captured, group.here, strict=True) if here is None}
-            going = gone.intersection({*pruned, *files}) if pruned is not None else set()
-            group.stays = going < gone and (group.is_whole or not any(group.here))
+            group.present = [self._find(file) for file in group.captured]
+            missing = {
+                file.path
+                for file, present in zip(group.captured, group.present, strict=True)
+                if present is None
+            }
+            going = missing.intersection({*pruned, *files}) if pruned is not None else set()
+            group.stays = going < missing and (group.is_whole or not any(group.present))
             group.going = going
         _drop_repeated([group for group in groups.values() if group.stays])
         _keep_beginnings(groups.values())
@@ -81,13 +85,13 @@ class EarlierCaptures:
 
     def _stay(self, group: _Group) -> None:
         self.staying |= group.notes.keys()
-        if not any(group.here):
+        if not any(group.present):
             return
         self.units += group.units()
-        for file, here in zip(group.captured, group.here, strict=True):
-            if here is not None:
-                covered = _covered(file, here)
-                self._covered[here.path] = max(self._covered.get(here.path, 0), covered)
+        for file, present in zip(group.captured, group.present, strict=True):
+            if present is not None:
+                covered = _covered(file, present)
+                self._covered[present.path] = max(self._covered.get(present.path, 0), covered)
 
     # --- the files of a run
 
@@ -114,18 +118,18 @@ class EarlierCaptures:
                 continue
             if own:
                 yield _as_run(before, own)
-            before += [_whole(item) for item in (*(item for _, item in own), captured)]
+            before += [_all_known(item) for item in (*(item for _, item in own), captured)]
             own = []
         if own:
             yield _as_run(before, own)
 
     def _find(self, file: CapturedFile) -> File | None:
         """Where an earlier run's file is now."""
-        here = self._files.get(file.path)
-        if here is not None:
-            first = self.first(here)
+        present = self._files.get(file.path)
+        if present is not None:
+            first = self.first(present)
             is_same = not file.digest or (first is not None and first.digest == file.digest)
-            return here if is_same else None
+            return present if is_same else None
         if not file.digest:
             return None
         for candidate in self._moved_files().get(file.digest, ()):
@@ -145,13 +149,13 @@ class EarlierCaptures:
 
 
 class _Group:
-    """The units of the same files. here: where these are now; stays: whether the units do; going: the paths
-    of files whose rows go if they don't."""
+    """The units of the same files. present: where these are now; stays: whether the units do; going: the
+    paths of files whose rows go if they don't."""
 
     def __init__(self, captured: Iterable[Any]) -> None:
         self.captured = [CapturedFile(*file) for file in captured]
         self.notes: Notes = {}
-        self.here: list[File | None] = []
+        self.present: list[File | None] = []
         self.stays = False
         self.going: set[str] = set()
 
@@ -198,12 +202,14 @@ def _drop_repeated(staying: Sequence[_Group]) -> None:
             by_file.setdefault(key, []).append(group)
     for group in staying:
         own = group.own
-        for other in by_file[next(iter(own))] if own else ():
-            if other is group or not other.stays or not other.is_whole:
+        for rival in by_file[next(iter(own))] if own else ():
+            if rival is group or not rival.stays or not rival.is_whole:
                 continue
-            theirs = other.own
+            rival_files = rival.own
             group.stays = not all(
-                key in theirs and theirs[key].start <= file.start and theirs[key].size >= file.size
+                key in rival_files
+                and rival_files[key].start <= file.start
+                and rival_files[key].size >= file.size
                 for key, file in own.items()
             )
             if not group.stays:
@@ -237,7 +243,7 @@ def _as_run(before: Sequence[CapturedFile], own: Sequence[tuple[File, CapturedFi
     return CaptureRun([file for file, _ in own], [*before, *(captured for _, captured in own)])
 
 
-def _whole(file: CapturedFile) -> CapturedFile:
+def _all_known(file: CapturedFile) -> CapturedFile:
     """A file of which other units have all rows."""
     return file._replace(start=file.size)
 
@@ -247,11 +253,11 @@ def _plain(path: str) -> str:
     return next((path.removesuffix(suffix) for suffix in SUFFIXES if path.endswith(suffix)), path)
 
 
-def _covered(file: CapturedFile, here: File) -> float:
+def _covered(file: CapturedFile, present: File) -> float:
     """How many bytes of a file, decompressed, an earlier run has read; infinity for all."""
-    was_plain, is_plain = _plain(file.path) == file.path, _plain(here.path) == here.path
-    if here.size == file.size and was_plain == is_plain:
+    was_plain, is_plain = _plain(file.path) == file.path, _plain(present.path) == present.path
+    if present.size == file.size and was_plain == is_plain:
         return math.inf
     if was_plain:  # it grew since, or may have before it was compressed
-        return file.size if here.size > file.size or not is_plain else math.inf
-    return 0 if here.path == file.path else math.inf
+        return file.size if present.size > file.size or not is_plain else math.inf
+    return 0 if present.path == file.path else math.inf

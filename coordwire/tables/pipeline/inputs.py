@@ -141,14 +141,14 @@ def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:
     numbers_of: dict[str, Counter[str]] = {}
     joined: dict[str, str] = {}
     for note in notes.values():
-        here = [path for path in note["paths"] if path in files]
-        if note["kind"] in ("story", "lag") or not here:
+        present = [path for path in note["paths"] if path in files]
+        if note["kind"] in ("story", "lag") or not present:
             continue
-        first, *further = here  # of a capture that has lost files, of those that are there
+        first, *further = present  # of a capture that has lost files, of those that are there
         numbers = numbers_of.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
         captured = [CapturedFile(*file) for file in note.get("captured", ())]
-        numbers["others_bytes"] = sum(file.start for file in captured if file.path in here)
+        numbers["others_bytes"] = sum(file.start for file in captured if file.path in present)
         joined.update((path, first) for path in further)
     origins = Origins(files.values())
     return [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]

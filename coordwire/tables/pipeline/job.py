@@ -105,11 +105,11 @@ def _locked(
         bring_up(output, ledger.manifest, tables, lock.run)
     complete = ledger.complete_units()
     ledger.clear_attempts(complete)
-    gone = None if pruning is None else gone_paths(complete, files, pruning, ledger.manifest.mounts)
-    captures = EarlierCaptures(complete, files, gone)
+    deleted = None if pruning is None else gone_paths(complete, files, pruning, ledger.manifest.mounts)
+    captures = EarlierCaptures(complete, files, deleted)
     units = plan(files, options, tables, captures)
     names = {unit.name for unit in units} | captures.staying
-    stale = gone_units(complete, gone or ()) - captures.staying
+    stale = gone_units(complete, deleted or ()) - captures.staying
     ledger.add_mounts(mount_points(files))
     renamed = renamed_units(complete, names, files) | captures.replaced
     valid = ledger.remove_orphans(complete, names, files, stale | renamed)

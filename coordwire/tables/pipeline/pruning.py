@@ -109,9 +109,9 @@ def gone_paths(
     return deleted
 
 
-def gone_units(notes: Notes, gone: Collection[str]) -> set[str]:
+def gone_units(notes: Notes, deleted: Collection[str]) -> set[str]:
     """The units of which all files are gone."""
-    return {name for name, note in notes.items() if gone and set(note["paths"]).issubset(gone)}
+    return {name for name, note in notes.items() if deleted and set(note["paths"]).issubset(deleted)}
 
 
 class _Place:

@@ -118,8 +118,8 @@ def entries(
         # What can be read of the bytes so far is drawn before more are read; holes are given up later.
         for is_known, lists in groupby(capture.batches(), lambda _: files.is_known):
             for items in lists:
-                for was_known, same in groupby(items, partial(_was_known, switches, is_known)):
-                    yield from zip(repeat(was_known), together([list(same)]))
+                for was_known, alike in groupby(items, partial(_was_known, switches, is_known)):
+                    yield from zip(repeat(was_known), together([list(alike)]))
 
 
 def _was_known(switches: Sequence[tuple[int, bool]], is_known: bool, entry: Entry | ConnectionSign) -> bool:
