@@ -482,3 +482,21 @@ def test_a_commit_at_the_same_moment_is_made_on_top_of_the_others(logs: Path, tm
     assert newest.properties["note"] == "another writer's"
     assert len(list(newest.scan().plan_files())) == len(tasks) - 1
     assert newest.metadata_location.endswith("/v3.metadata.json")
+
+
+@pytest.mark.parametrize("name", ["100%25", "%2E%2E", "new\nline", "a#b"])
+def test_folders_whose_names_readers_of_tables_change(
+    logs: Path, tmp_path: Path, table_format: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are refused before anything is written, also where only the current folder's name is one."""
+    refused = "#%" if table_format == "iceberg" else "%\n"
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    if set(name).isdisjoint(refused):
+        for _ in range(2):
+            assert run(logs, Path("out"), table_format).records > 0
+        return
+    with pytest.raises(CoordwireError, match="in a path for more than a name: choose another --out"):
+        run(logs, Path("out"), table_format)
+    assert not list(folder.iterdir())

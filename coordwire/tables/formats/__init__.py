@@ -91,10 +91,12 @@ def check_format(name: str, place: str = "") -> None:
             f"Delta tables can be in {', '.join(DELTA_STORES)} or on the local disk, not in {scheme}: choose "
             f"another --out than {place}, or --format iceberg"
         )
-    if refused_characters := sorted(set(place) & set("#?%" if name == "iceberg" else "%" if scheme else "")):
+    refused_characters = "#?%" if name == "iceberg" else "%" + bytes((*range(32), 127)).decode()
+    if refused := sorted(set(place).intersection(refused_characters)):
+        characters = " and ".join(ascii(character)[1:-1] for character in refused)
         raise CoordwireError(
-            f"{name.capitalize()}'s readers take {' and '.join(refused_characters)} in a path for more than "
-            "a name: choose another --out"
+            f"{name.capitalize()}'s readers take {characters} in a path for more than a name: choose another "
+            "--out"
         )
 
 

@@ -64,7 +64,7 @@ class Ledger:
                 "for: leave out --format, or choose another --out"
             )
         name = present or requested or PARQUET
-        check_format(name, self.output.place)
+        check_format(name, self.output.root if self.output.local else self.output.place)
         return name
 
     def check_links(self, tables: Iterable[str]) -> None:
