@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import RotatedFiles, first_packet
+from coordwire.capture.rotation import RotatedFiles
 from coordwire.capture.share import Share
 from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.readers.files import open_stream
+from coordwire.tables.readers.files import File, first_captured, open_stream
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
 from coordwire.tables.readers.rows import KEPT, Bad, Builder
 from coordwire.tables.readers.splits import CapturedFile, Part
@@ -248,12 +248,11 @@ def was_overwritten(file: CapturedFile) -> bool:
     if is_uri(file.path) or not file.digest:
         return False
     try:
-        first = first_packet(open_stream, file.path)
-        return (
-            first is None or first.digest != file.digest or os.stat(local_path(file.path)).st_size < file.size
-        )
+        size = os.stat(local_path(file.path)).st_size
     except OSError:
         return False
+    first = first_captured(File(file.path, size, 0))
+    return first is None or first.digest != file.digest or size < file.size
 
 
 def _head(part: Part) -> bytes:
