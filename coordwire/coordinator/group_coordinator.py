@@ -1,7 +1,7 @@
 """A group coordinator over many partitions of `__consumer_offsets`: a shard for each, one input, one output.
 
     coordinator = GroupCoordinator(partitions=50)
-    coordinator.load(7, records, now=now); coordinator.unload(7)
+    coordinator.load(7, records, now=now); coordinator.unload(7, now=now)
     ticket = coordinator.handle(request, version=9, now=now, context=context)
     for effect in coordinator.effects(): ...   Append: for its `partition`; then `appended` or `failed`
                                                StateRequest: to share coordinators; then `persisted`
@@ -11,7 +11,8 @@ Strategy: a request goes to the shard of its group. One about several groups is 
 and its answer has the parts of all, in the order in which the request first names their partitions.
 ListGroups asks every shard that has its partition. A partition that the coordinator does not have answers
 NOT_COORDINATOR, so that a server needs no look-up before it hands on a request.
-Rules: those of `Shard`. Partitions do not wait for each other.
+Rules: those of `Shard`; all partitions have one clock, which each call with `now` sets. Partitions do not
+wait for each other.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class GroupCoordinator:
             partition=partition,
             outbox=self._outbox,
         )
-        shard.set_topics(self.topics)
+        shard.set_topics(self.topics, now=self._now)
         return shard
 
     def _shard(self, partition: int) -> Shard:
@@ -172,7 +173,7 @@ class GroupCoordinator:
             for group_id, configs in self._group_configs.items():
                 if self.partition_of(group_id) == partition:
                     for config in configs:
-                        shard.set_group_config(group_id, config)
+                        shard.set_group_config(group_id, config, now=self._now)
         return shard
 
     # --- partitions ---
@@ -187,32 +188,31 @@ class GroupCoordinator:
         records: Iterable[LogRecord | LogEntry],
         *,
         end_offset: int | None = None,
-        now: int | None = None,
+        now: int,
     ) -> None:
         """Take a partition with all records of its log, as `Shard.load` does. Raises what that raises."""
         shard = self._shard(partition)
         try:
-            shard.load(records, end_offset=end_offset, now=self._now if now is None else now)
+            shard.load(records, end_offset=end_offset, now=self._clock(now))
         finally:
             self._look_at(shard)
 
-    def unload(self, partition: int) -> None:
+    def unload(self, partition: int, *, now: int) -> None:
         """Give up a partition: parked requests and pending writes get NOT_COORDINATOR."""
-        shard = self._shards.get(partition)
-        if shard is not None:
-            shard.unload()
-            self._look_at(shard)
-
-    def appended(self, partition: int, number: int) -> None:
-        """The append with this number is durable, and those before it, as `Shard.appended` has it."""
-        shard = self._shard(partition)
-        shard.appended(number)
+        shard = self._shards.get(partition, self._absent)
+        shard.unload(now=self._clock(now))
         self._look_at(shard)
 
-    def failed(self, partition: int, number: int, error: int) -> None:
+    def appended(self, partition: int, number: int, *, now: int) -> None:
+        """The append with this number is durable, and those before it, as `Shard.appended` has it."""
+        shard = self._shard(partition)
+        shard.appended(number, now=self._clock(now))
+        self._look_at(shard)
+
+    def failed(self, partition: int, number: int, error: int, *, now: int) -> None:
         """The append with this number failed, with a broker's error code, as `Shard.failed` has it."""
         shard = self._shard(partition)
-        shard.failed(number, error)
+        shard.failed(number, error, now=self._clock(now))
         self._look_at(shard)
 
     def persisted(
@@ -223,10 +223,11 @@ class GroupCoordinator:
         error_code: int = 0,
         *,
         latest_offsets: LatestOffsets | None = None,
+        now: int,
     ) -> None:
         """Give the answer to the `StateRequest` with this number, as `Shard.persisted` does."""
         shard = self._shard(partition)
-        shard.persisted(number, response, error_code, latest_offsets=latest_offsets)
+        shard.persisted(number, response, error_code, latest_offsets=latest_offsets, now=self._clock(now))
         self._look_at(shard)
 
     # --- requests ---
@@ -236,9 +237,10 @@ class GroupCoordinator:
 
         now: the time, in milliseconds, for all partitions.
         """
-        is_due = now > self._now and now >= self._due
-        if now > self._now:
+        if now > self._now:  # as `_clock`, without its call
             self._now = now
+        else:
+            now = self._now
         kind = type(request)
         if kind in _SPLIT:
             parts, merged = self._divided(request)
@@ -248,9 +250,7 @@ class GroupCoordinator:
         else:
             shard = self._shards.get(self.partition_of(getattr(request, "group_id", "")), self._absent)
             ticket = shard.handle(request, version=version, now=now, context=context)
-            if is_due:
-                self._pass_time(now, [shard])
-            elif shard.may_be_due_before(self._due) or shard.is_behind or shard.has_work:
+            if shard.may_be_due_before(self._due) or shard.is_behind or shard.has_work:
                 self._look_at(shard)
             return ticket
         if version not in kind.versions:
@@ -262,8 +262,6 @@ class GroupCoordinator:
         for place, (shard, part) in enumerate(parts):
             self._merges[shard.handle(part, version=version, now=now, context=context)] = merge, place
             self._look_at(shard)
-        if is_due:
-            self._pass_time(now, [shard for shard, _ in parts])
         return ticket
 
     def answer(self, response: Message) -> int:
@@ -302,13 +300,14 @@ class GroupCoordinator:
         *,
         committed: bool,
         coordinator_epoch: int = 0,
-        now: int | None = None,
+        now: int,
     ) -> int:
         """Commit or abort a transaction's offsets in a partition, as `Shard.complete_transaction` does."""
         shard = self._shards.get(partition, self._absent)
         ticket = shard.complete_transaction(
-            producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch, now=now
-        )
+            producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch,
+            now=self._clock(now),
+        )  # fmt: skip
         self._look_at(shard)
         return ticket
 
@@ -324,12 +323,15 @@ class GroupCoordinator:
                     effect = self._merge(effect)
                 if effect is not None:
                     yield effect
-            if not self._lagging:
+            if self._lagging:
+                shard = next(iter(self._lagging))
+                del self._lagging[shard]
+                shard.step()
+                self._look_at(shard)
+            elif self._due <= self._now:
+                self._pass_time()
+            else:
                 return
-            shard = next(iter(self._lagging))
-            del self._lagging[shard]
-            shard.step()
-            self._look_at(shard)
 
     def _merge(self, answer: Answer) -> Answer | None:
         """The answer; one of a part only with the last of its parts, as a whole."""
@@ -361,15 +363,20 @@ class GroupCoordinator:
 
     def advance(self, now: int) -> None:
         """Set the time, in milliseconds, and run the timers of all partitions that are due."""
-        self._now = max(self._now, now)
-        self._pass_time(now, ())
+        self._clock(now)
+        self._pass_time()
 
-    def _pass_time(self, now: int, handled: Sequence[Shard]) -> None:
-        """Set the time of all shards but those that had it with a request, whose turn it may be to wait."""
+    def _clock(self, now: int) -> int:
+        """The time of all partitions from now on."""
+        if now > self._now:
+            self._now = now
+        return self._now
+
+    def _pass_time(self) -> None:
+        """Set the time of all shards, and note when the next one has something to do."""
         self._due = _NEVER
         for shard in self._shards.values():
-            if shard not in handled:
-                shard.advance(now)
+            shard.advance(self._now)
             self._look_at(shard)
 
     @property
@@ -377,30 +384,33 @@ class GroupCoordinator:
         """Whether `work` has something to do."""
         return bool(self._working)
 
-    def work(self, amount: int) -> None:
+    def work(self, amount: int, *, now: int) -> None:
         """Do a turn of the work of the shard that has waited longest, as `Shard.work` does."""
+        now = self._clock(now)
         shard = next(iter(self._working), None)
         if shard is not None:
             del self._working[shard]
-            shard.work(amount)
+            shard.work(amount, now=now)
             self._look_at(shard)
 
-    def set_topics(self, topics: TopicsImage) -> None:
+    def set_topics(self, topics: TopicsImage, *, now: int) -> None:
         """Set the cluster's topics; the offsets of deleted ones are removed."""
-        self.topics = topics
+        self.topics, now = topics, self._clock(now)
         for shard in (self._absent, *self._shards.values()):
-            shard.set_topics(topics)
+            shard.set_topics(topics, now=now)
             self._look_at(shard)
 
-    def set_group_config(self, group_id: str, config: GroupConfig | None) -> None:
+    def set_group_config(self, group_id: str, config: GroupConfig | None, *, now: int) -> None:
         """Set the configuration of one group for when it is of this kind; None for those of all groups."""
+        now = self._clock(now)
         configs = self._group_configs.pop(group_id, [])
         if config is not None:
             of_other_kinds = [known for known in configs if type(known) is not type(config)]
             self._group_configs[group_id] = [*of_other_kinds, config]
         shard = self._shards.get(self.partition_of(group_id))
         if shard is not None:
-            shard.set_group_config(group_id, config)
+            shard.set_group_config(group_id, config, now=now)
+            self._look_at(shard)
 
 
 def _named_groups(request: Any) -> Iterator[tuple[str, Any]]:

@@ -3,13 +3,14 @@
     ticket = shard.handle(request, version=9, now=now, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
     shard.next_deadline(); shard.advance(now)  time is an input
-    while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: one turn of a long search
-    shard.load(records); shard.unload()        the partition comes and goes
+    while shard.has_work: shard.work(1_000, now=now)      with resolves_in_turns=True: a turn of a search
+    shard.load(records, now=now); shard.unload(now=now)   the partition comes and goes
 
 Rules: nothing that a client sends raises. An answer follows after its records are durable, so take the
-effects after each call. Timers that are due run before a request; what an append's failure would change,
-further timers and the request, runs when the effects so far were taken. Where they were not, it runs with the
-next call. One call at a time: a shard is not for several threads.
+effects after each call. Each call that depends on time has `now`, in milliseconds; an earlier one than before
+counts as the same. Timers that are due then run before the call's own part, as if `advance` preceded it. What
+an append's failure would change, further timers and a request, runs when the effects so far were taken. Where
+they were not, it runs with the next call. One call at a time: a shard is not for several threads.
 """
 
 from __future__ import annotations
@@ -105,6 +106,11 @@ class Shard:
         return dict(self._state.groups.items())
 
     @property
+    def now(self) -> int:
+        """The time, in milliseconds: the greatest that was given, or that of the timer that ran last."""
+        return self._state.now
+
+    @property
     def topics(self) -> TopicsImage:
         """The cluster's topics, as `set_topics` gave them."""
         return self._state.topics
@@ -121,15 +127,16 @@ class Shard:
         while True:
             while effects:
                 yield effects.popleft()
-            if not self.is_behind:
-                return
-            self.step()
+            if self.is_behind:
+                self.step()
+            else:
+                heap = self._state.timers.heap
+                if not heap or heap[0][0] > self._state.now:
+                    return
+                self._run_until(self._state.now)  # what was set without a delay
 
     def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int:
         """Take a request, and return the ticket that its `Answer` has. The request is not changed.
-
-        now: the time, in milliseconds; an earlier one than before counts as the same. Timers run when time
-        has gone on; one that a request sets without a delay is left to `advance`.
 
         Raises `EncodeError` for a version that the request does not have, and `TypeError` for a request that
         no group coordinator takes (`REQUESTS` has those).
@@ -194,16 +201,14 @@ class Shard:
         *,
         committed: bool,
         coordinator_epoch: int = 0,
-        now: int | None = None,
+        now: int,
     ) -> int:
         """Commit or abort the offsets of a transaction (WriteTxnMarkers).
 
         The marker is appended whether the producer has pending offsets here or not; the log checks the
-        epochs. Returns the ticket that the `TransactionCompleted` has. now: by default the last time given.
+        epochs. Returns the ticket that the `TransactionCompleted` has.
         """
-        if now is not None:
-            self._run_until(now)
-        self._finish()
+        self._finish_until(now)
         ticket = next(self._tickets)
 
         def completed(error: int, result: Result) -> None:
@@ -223,13 +228,14 @@ class Shard:
         error_code: int = 0,
         *,
         latest_offsets: LatestOffsets | None = None,
+        now: int,
     ) -> None:
         """The answer of the share coordinators to the `StateRequest` with this number.
 
         response: None where there is none, with the error's code. latest_offsets: of the partitions of a
         summary, an error code and the offset after the last record of each.
         """
-        self._finish()
+        self._finish_until(now)
         self._state.persister.answer(number, response, error_code, latest_offsets or {})
 
     def _submit(
@@ -246,14 +252,14 @@ class Shard:
         """Whether `work` has something to do."""
         return bool(self._state.resolutions)
 
-    def work(self, amount: int) -> None:
+    def work(self, amount: int, *, now: int) -> None:
         """Continue the search for the topics of the patterns of the group that has waited longest.
 
         amount: of work, about: one for a character of a pattern or of a name, or for an instruction that a
         pattern tries.
         """
+        self._finish_until(now)
         resolutions = self._state.resolutions
-        self._finish()
         group_id = next(iter(resolutions), None)
         if group_id is None:
             return
@@ -271,25 +277,33 @@ class Shard:
 
     # --- the log ---
 
-    def appended(self, number: int) -> None:
+    def appended(self, number: int, *, now: int) -> None:
         """The append with this number is durable, and those before it.
 
         An append of an earlier term is ignored. Raises `ValueError` for one that the shard never made.
         """
-        self._check(number)
+        self._learn_of(number, now)
         self._writes.appended(number)
 
-    def failed(self, number: int, error: int) -> None:
+    def failed(self, number: int, error: int, *, now: int) -> None:
         """The append with this number failed, with a broker's error code; those after it are taken back too.
 
         An append of an earlier term is ignored. Raises `ValueError` for one that the shard never made.
         """
-        self._check(number)
+        self._learn_of(number, now)
         self._writes.failed(number, error)
 
-    def _check(self, number: int) -> None:
+    def _learn_of(self, number: int, now: int) -> None:
+        """Check the number of an append, and set the time at which its outcome is known.
+
+        While effects are taken, the outcome may be what the next timer waits for: nothing runs before it.
+        """
         if not 0 < number <= self._writes.appends:
             raise ValueError(f"expected an append from 1 to {self._writes.appends}, got {number}")
+        if now > self._state.now:
+            if not self.is_behind:
+                self._run_until(now)
+            self._state.now = now
 
     def begin_loading(self) -> None:
         """Refuse requests as a coordinator that loads its partition; `load` ends that."""
@@ -301,7 +315,7 @@ class Shard:
         records: Iterable[LogRecord | LogEntry],
         *,
         end_offset: int | None = None,
-        now: int | None = None,
+        now: int,
     ) -> None:
         """Take the partition with all records of its log; members' sessions begin now.
 
@@ -309,17 +323,14 @@ class Shard:
 
         Records that are not entries get the offsets from 0 on, outside of transactions. A transaction that
         the log does not end is open. end_offset: of the log, where its last records are compacted away.
-        now: by default the last time given.
 
         Raises `Malformed` with the offset of a record that contradicts earlier ones, or whose value has an
         unknown version; and what `records` raises. The shard does not have the partition then, as in Apache
         Kafka.
         """
-        if now is not None:
-            self._run_until(now)
-        self._finish()
+        self._finish_until(now)
         if self.status is ShardStatus.ACTIVE:
-            self.unload()
+            self.unload(now=now)
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
         try:
@@ -337,9 +348,9 @@ class Shard:
         state.listener.loaded(state.now)
         state.listener.settle(count, count, state.groups)
 
-    def unload(self) -> None:
+    def unload(self, *, now: int) -> None:
         """Give up the partition: parked requests and pending writes get NOT_COORDINATOR."""
-        self._finish()
+        self._finish_until(now)
         if self.status is ShardStatus.ABSENT:
             return
         error = self._error = int(ErrorCode.NOT_COORDINATOR)
@@ -390,11 +401,12 @@ class Shard:
         """Run what is due; what depends on an append's outcome is left to `step`."""
         if self.is_behind:
             self._finish()
+        now = max(now, self._state.now)
         if self._state.timers.may_be_due(now):
             self._until = now
             self.is_behind = True
             self.step()
-        elif now > self._state.now:
+        else:
             self._state.now = now
 
     def step(self) -> None:
@@ -415,13 +427,20 @@ class Shard:
         if queued is not None:
             queued()
 
+    def _finish_until(self, now: int) -> None:
+        """Run what is due and what waits, without the outcome of the appends before it."""
+        if now > self._state.now:
+            self._run_until(now)
+        self._finish()
+
     def _finish(self) -> None:
         """Run what waits, without the outcome of the appends before it."""
         while self.is_behind:
             self.step()
 
-    def set_group_config(self, group_id: str, config: GroupConfig | None) -> None:
+    def set_group_config(self, group_id: str, config: GroupConfig | None, *, now: int) -> None:
         """Set the configuration of one group for when it is of this kind; None for those of all groups."""
+        self._finish_until(now)
         config_now = self._state.config
         consumer_groups = dict(config_now.consumer_groups)
         streams_groups = dict(config_now.streams_groups)
@@ -442,9 +461,9 @@ class Shard:
             share_groups=share_groups,
         )
 
-    def set_topics(self, topics: TopicsImage) -> None:
+    def set_topics(self, topics: TopicsImage, *, now: int) -> None:
         """Set the cluster's topics; the offsets of deleted ones are removed."""
-        self._finish()
+        self._finish_until(now)
         state, known = self._state, self._state.topics
         deleted = known.missing_from(topics)
         state.topics = state.persister.topics = topics

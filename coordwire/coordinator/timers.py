@@ -51,10 +51,10 @@ class _Timer(Generic[T]):
 
 
 class Timers(Generic[T]):
-    """Actions by deadline; T is the result of an action."""
+    """Actions by deadline; T is the result of an action. heap: for `may_be_due` without its call."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, _Timer[T]]] = []
+        self.heap: list[tuple[int, int, _Timer[T]]] = []
         self._live: dict[TimerKey, _Timer[T]] = {}
         self._number = 0
 
@@ -83,12 +83,12 @@ class Timers(Generic[T]):
 
     def _push(self, timer: _Timer[T]) -> None:
         timer.place, timer.entry = timer.deadline, timer.number
-        heapq.heappush(self._heap, (timer.deadline, timer.number, timer))
-        if len(self._heap) > 2 * len(self._live) + _SLACK:
+        heapq.heappush(self.heap, (timer.deadline, timer.number, timer))
+        if len(self.heap) > 2 * len(self._live) + _SLACK:
             for live in self._live.values():
                 live.place, live.entry = live.deadline, live.number
-            self._heap = [(live.deadline, live.number, live) for live in self._live.values()]
-            heapq.heapify(self._heap)
+            self.heap = [(live.deadline, live.number, live) for live in self._live.values()]
+            heapq.heapify(self.heap)
 
     def cancel(self, key: TimerKey) -> None:
         timer = self._live.pop(key, None)
@@ -100,11 +100,11 @@ class Timers(Generic[T]):
 
     def may_be_due(self, now: int) -> bool:
         """Whether a timer may be due; False is certain."""
-        heap = self._heap
+        heap = self.heap
         return bool(heap) and heap[0][0] <= now
 
     def next_deadline(self) -> int | None:
-        heap = self._heap
+        heap = self.heap
         while heap:
             deadline, number, timer = heap[0]
             if timer.number == number == timer.entry:
@@ -118,7 +118,7 @@ class Timers(Generic[T]):
 
     def pop(self) -> Callable[[], T]:
         """Remove the next timer, and return its action."""
-        timer = heapq.heappop(self._heap)[2]
+        timer = heapq.heappop(self.heap)[2]
         del self._live[timer.key]
         timer.entry = 0
         return timer.action

@@ -65,8 +65,8 @@ class Bench:
             consumer=ConsumerGroupConfig(session_timeout_ms=session_timeout_ms),
         )
         self.shard = Shard(now=1_000, config=config)
-        self.shard.load([])
-        self.shard.set_topics(TopicsImage([TOPIC]))
+        self.shard.load([], now=1_000)
+        self.shard.set_topics(TopicsImage([TOPIC]), now=1_000)
         self.now = 1_000
         self.steps = ["new", f"topics +AAAAAAAAAAAAAAAAAAAABw:{TOPIC.partitions}:{TOPIC.name}"]
         self._ids = itertools.count(1)
@@ -86,7 +86,7 @@ class Bench:
         results: list[Message] = []
         for effect in self.shard.effects():
             if isinstance(effect, Append):
-                self.shard.appended(effect.number)
+                self.shard.appended(effect.number, now=1_000)
             elif (response := getattr(effect, "response", None)) is not None:
                 results.append(response)
         return results

@@ -52,8 +52,10 @@ def _shard(members: int, tasks: int, replicas: int, delay_ms: int = 10**9) -> Sh
     )
     shard = Shard(now=1_000, config=config)
     names = ["lines", "counts"]
-    shard.set_topics(TopicsImage([TopicImage(UUID(int=1 + n), name, tasks) for n, name in enumerate(names)]))
-    shard.load([])
+    shard.set_topics(
+        TopicsImage([TopicImage(UUID(int=1 + n), name, tasks) for n, name in enumerate(names)]), now=1_000
+    )
+    shard.load([], now=1_000)
     part = Subtopology(
         subtopology_id="0", source_topics=["lines"], state_changelog_topics=[TopicInfo(name="counts")]
     )
@@ -77,11 +79,11 @@ def _settle(shard: Shard) -> Any:
     answer: Any = None
     for effect in shard.effects():
         if isinstance(effect, Append):
-            shard.appended(effect.number)
+            shard.appended(effect.number, now=1_000)
         elif isinstance(effect, Answer):
             answer = effect.response
         elif isinstance(effect, StateRequest):
-            shard.persisted(effect.number, _initialized(effect.request))
+            shard.persisted(effect.number, _initialized(effect.request), now=1_000)
     return answer
 
 

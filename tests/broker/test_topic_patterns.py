@@ -26,11 +26,11 @@ class Turns:
         self.shards: set[Shard] = set()
         original = Shard.work
 
-        def work(shard: Shard, amount: int) -> None:
+        def work(shard: Shard, amount: int, *, now: int) -> None:
             self.count += 1
             self.amounts.add(amount)
             self.shards.add(shard)
-            original(shard, amount)
+            original(shard, amount, now=now)
 
         monkeypatch.setattr(Shard, "work", work)
 

@@ -66,8 +66,8 @@ class GrowthBench:
             )
         )
         self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
-        self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
-        self.shard.load([])
+        self.shard.set_topics(TopicsImage([WIDE, *self.topics]), now=self.shard.now)
+        self.shard.load([], now=self.shard.now)
         self.now = 0
         self._ids = itertools.count(1)
 
@@ -90,11 +90,11 @@ class GrowthBench:
         for effect in self.shard.effects():
             if isinstance(effect, Append):
                 effect.encoded()
-                self.shard.appended(effect.number)
+                self.shard.appended(effect.number, now=self.shard.now)
             elif isinstance(effect, Answer):
                 responses.append(effect.response)
             elif isinstance(effect, StateRequest):
-                self.shard.persisted(effect.number, _successful(effect.request))
+                self.shard.persisted(effect.number, _successful(effect.request), now=self.shard.now)
         return responses
 
     def advance(self, by: int) -> list[Any]:

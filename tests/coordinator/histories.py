@@ -9,7 +9,7 @@ order Kafka takes from hash tables (members, groups, topics, records of one step
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,6 +18,7 @@ from coordwire.codec import Message
 from coordwire.coordinator import (
     Append,
     CoordinatorConfig,
+    Effect,
     GroupApis,
     LogEntry,
     RequestContext,
@@ -165,7 +166,7 @@ class Replayer:
         self.config = config or CoordinatorConfig()
         self.shard = new_shard(now=START, config=self.config)
         self.apis = GroupApis(self.shard, TOPIC_GUARDS)
-        self.shard.load([])
+        self.shard.load([], now=START)
         self.requests: dict[int, tuple[int, int]] = {}
         self.log: list[tuple[int, Record]] = []
         self.end_offset = 0
@@ -191,11 +192,17 @@ class Replayer:
                 getattr(self, f"_{command.replace('-', '_')}")(*words)
             except Malformed:
                 outcome.other.append("unloadable")
-        self._settle(outcome)
+        self._settle(outcome, self.apis.effects(), waits=command != "advance")
         return outcome
 
-    def _settle(self, outcome: Outcome) -> None:
-        for effect in self.apis.effects():
+    def _settle(self, outcome: Outcome, effects: Iterator[Effect], *, waits: bool) -> None:
+        """Carry out effects. waits: whether what is due at once waits for the next step `advance`, as the
+        oracle's timers do."""
+        shard: Any = self.shard
+        while not waits or getattr(shard, "_out", shard._effects):
+            effect = next(effects, None)
+            if effect is None:
+                return
             if isinstance(effect, Append):
                 self._write(effect, outcome)
             elif isinstance(effect, StateRequest):
@@ -219,7 +226,7 @@ class Replayer:
     def _write(self, append: Append, outcome: Outcome) -> None:
         if self.failure is not None:
             outcome.failed.append(self.failure)
-            self.shard.failed(append.number, int(ErrorCode[self.failure]))
+            self.shard.failed(append.number, int(ErrorCode[self.failure]), now=self.shard.now)
             self.failure = None
             return
         assert append.base_offset == self.end_offset
@@ -231,7 +238,7 @@ class Replayer:
         if self._is_held:
             self._pending.append(append.number)
         else:
-            self.shard.appended(append.number)
+            self.shard.appended(append.number, now=self.shard.now)
 
     def deadlines(self) -> list[str]:
         """When which timer of the groups is due, as the oracle says it."""
@@ -270,7 +277,7 @@ class Replayer:
     ) -> None:
         number = self.shard.complete_transaction(
             int(producer_id), int(producer_epoch), committed=ending == "COMMIT",
-            coordinator_epoch=int(coordinator_epoch),
+            coordinator_epoch=int(coordinator_epoch), now=self.now,
         )  # fmt: skip
         self._tickets[number] = int(ticket)
 
@@ -283,7 +290,7 @@ class Replayer:
     def _commit(self) -> None:
         self._is_held = False
         for number in self._pending:
-            self.shard.appended(number)
+            self.shard.appended(number, now=self.now)
         self._pending.clear()
 
     def _topics(self, *changes: str) -> None:
@@ -294,7 +301,7 @@ class Replayer:
             else:
                 del self.topics[topic_id]
         self._version += 1
-        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version), now=self.now)
 
     def _config(self, group_id: str, *pairs: str) -> None:
         """A group's own configuration, by Kafka's names; none takes it back."""
@@ -302,13 +309,19 @@ class Replayer:
         for name, value in (pair.split("=") for pair in pairs):
             kind, _, setting = name.partition(".")
             settings[kind][_CONFIGS[setting]] = int(value)
-        self.shard.set_group_config(group_id, None)
+        self.shard.set_group_config(group_id, None, now=self.now)
         if settings["consumer"]:
-            self.shard.set_group_config(group_id, replace(self.config.consumer, **settings["consumer"]))
+            self.shard.set_group_config(
+                group_id, replace(self.config.consumer, **settings["consumer"]), now=self.now
+            )
         if settings["streams"]:
-            self.shard.set_group_config(group_id, replace(self.config.streams, **settings["streams"]))
+            self.shard.set_group_config(
+                group_id, replace(self.config.streams, **settings["streams"]), now=self.now
+            )
         if settings["share"]:
-            self.shard.set_group_config(group_id, replace(self.config.share, **settings["share"]))
+            self.shard.set_group_config(
+                group_id, replace(self.config.share, **settings["share"]), now=self.now
+            )
 
     def _persisted(self, number: str, answer: str, *ends: str) -> None:
         """The share coordinators answer: a response, or an error's name, and the ends of logs."""
@@ -318,16 +331,16 @@ class Replayer:
             topic, partition, error, offset = end.split(":")
             offsets[topic, int(partition)] = int(ErrorCode[error]), int(offset)
         if answer in ErrorCode.__members__:
-            self.shard.persisted(int(number), None, int(ErrorCode[answer]))
+            self.shard.persisted(int(number), None, int(ErrorCode[answer]), now=self.now)
             return
         response = find_message(request.api_key, "response").decode(
             bytes.fromhex(answer), version=_STATE_VERSIONS[request.api_key]
         )
-        self.shard.persisted(int(number), response, latest_offsets=offsets)
+        self.shard.persisted(int(number), response, latest_offsets=offsets, now=self.now)
 
     def _unload(self) -> None:
         self._pending.clear()
-        self.shard.unload()
+        self.shard.unload(now=self.now)
 
     def _begin_load(self) -> None:
         self.shard.begin_loading()
@@ -337,7 +350,7 @@ class Replayer:
         if end_offset is not None:
             self.log = [entry_from_text(entry) for entry in entries]
             self.end_offset = int(end_offset)
-        self.shard.load(map(log_entry, self.log), end_offset=self.end_offset)
+        self.shard.load(map(log_entry, self.log), end_offset=self.end_offset, now=self.now)
 
 
 def state_answer(replayer: Replayer) -> str | None:

@@ -49,14 +49,14 @@ def as_record(entry: LogEntry) -> tuple[int, Record]:
 
 def test_a_compacted_log_with_transactions_is_loaded() -> None:
     shard = Shard()
-    shard.load(entries(0))
+    shard.load(entries(0), now=0)
     assert sorted(shard.groups) == GROUPS
     assert isinstance(shard.groups["orders-new"], ConsumerGroupModel)
 
 
 def test_groups_of_other_kinds_are_kept_as_what_they_are() -> None:
     shard = Shard()
-    shard.load(entries(1))
+    shard.load(entries(1), now=0)
     assert {name: group.kind for name, group in shard.groups.items()} == {
         "counting": "streams", "shared": "share"
     }  # fmt: skip
@@ -72,10 +72,10 @@ def test_a_value_of_an_unknown_version_can_not_be_loaded(record_type: int) -> No
     unknown = decode_log_record("consumer_offsets", key, struct.pack(">h", version))
     shard = Shard()
     if record_type == 9:
-        shard.load([unknown])
+        shard.load([unknown], now=0)
         return
     with pytest.raises(Malformed, match=f"record 0 .* version {version}"):
-        shard.load([unknown])
+        shard.load([unknown], now=0)
     assert shard.status is ShardStatus.ABSENT
 
 
@@ -87,7 +87,7 @@ def test_a_log_that_can_not_be_read_leaves_the_shard_without_its_partition() -> 
     shard = Shard()
     shard.begin_loading()
     with pytest.raises(Truncated):
-        shard.load(broken())
+        shard.load(broken(), now=0)
     assert (shard.status, shard.groups) == (ShardStatus.ABSENT, {})
 
 

@@ -49,13 +49,13 @@ class Bench:
     """A shard whose appends are durable at once, unless the test says otherwise."""
 
     def __init__(self, **settings: Any) -> None:
+        self.now = 0
         self.shard = Shard(**{"config": NO_WAIT, **settings})
-        self.shard.set_topics(IMAGE)
-        self.shard.load([])
+        self.shard.set_topics(IMAGE, now=self.now)
+        self.shard.load([], now=self.now)
         self.answers: dict[int, Any] = {}
         self.log: list[LogRecord] = []
         self.failure = 0
-        self.now = 0
         self._ids = itertools.count()
 
     def take(self) -> None:
@@ -65,10 +65,10 @@ class Bench:
                 continue
             assert isinstance(effect, Append)
             if self.failure:
-                self.shard.failed(effect.number, self.failure)
+                self.shard.failed(effect.number, self.failure, now=self.now)
             else:
                 self.log += effect.records
-                self.shard.appended(effect.number)
+                self.shard.appended(effect.number, now=self.now)
 
     def ask(self, request: Message, version: int) -> Any:
         context = RequestContext(
@@ -181,7 +181,7 @@ def test_another_shard_goes_on_from_the_log_compacted_or_not() -> None:
     newest = {repr(record.key): record for record in bench.log}
     for log in (bench.log, list(newest.values())):
         other = Bench()
-        other.shard.load(log)
+        other.shard.load(log, now=other.now)
         request = ConsumerGroupDescribeRequest(group_ids=["g"])
         expected, actual = (other_bench.ask(request, 1).groups[0] for other_bench in (bench, other))
         for group in (expected, actual):
@@ -197,7 +197,7 @@ def test_a_log_that_contradicts_itself_is_refused() -> None:
     end.value = end.version = None
     other_bench = Bench()
     with pytest.raises(Malformed, match="contradicts those before it"):
-        other_bench.shard.load([*bench.log, end])
+        other_bench.shard.load([*bench.log, end], now=other_bench.now)
     assert other_bench.beat("a", 2).error_code == ErrorCode.NOT_COORDINATOR
 
 
@@ -227,7 +227,9 @@ def test_a_pattern_is_resolved_after_the_heartbeat_and_again_for_new_topics() ->
     bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*|more")
     assert bench.group().resolved.items()[0][1].topics == ("orders",)
     assert given_to(bench.beat("a", 1, [])) == [0, 1, 2, 3]
-    bench.shard.set_topics(TopicsImage([TopicImage(ORDERS, "orders", 4), TopicImage(UUID(int=8), "more", 1)]))
+    bench.shard.set_topics(
+        TopicsImage([TopicImage(ORDERS, "orders", 4), TopicImage(UUID(int=8), "more", 1)]), now=bench.now
+    )
     bench.advance(11_000)
     bench.beat("a", 2)
     assert bench.group().resolved.items()[0][1].topics == ("more", "orders")
@@ -242,7 +244,7 @@ def test_patterns_can_be_resolved_in_turns() -> None:
     """As Kafka's executor does: only the end of a resolution is an operation."""
     topics = [TopicImage(UUID(int=100 + number), f"orders-{number:04}", 1) for number in range(300)]
     bench = Bench(resolves_in_turns=True)
-    bench.shard.set_topics(TopicsImage(topics))
+    bench.shard.set_topics(TopicsImage(topics), now=bench.now)
     bench.join("a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(500))
     assert bench.shard.has_work
     assert bench.group().resolved.items() == []
@@ -251,14 +253,16 @@ def test_patterns_can_be_resolved_in_turns() -> None:
     while bench.shard.has_work:
         turns += 1
         if turns < 5:  # a turn is bounded, but for one character of a name
-            assert work(lambda: bench.shard.work(100)) < 100_000
+            assert work(lambda: bench.shard.work(100, now=bench.now)) < 100_000
         else:
-            bench.shard.work(100)
+            bench.shard.work(100, now=bench.now)
         if bench.shard.has_work:
             bench.take()
             assert len(bench.log) == written  # nothing is written before the end
             if turns == 10:
-                bench.shard.set_topics(TopicsImage(topics[:200]))  # what it reads is what was there
+                bench.shard.set_topics(
+                    TopicsImage(topics[:200]), now=bench.now
+                )  # what it reads is what was there
                 assert bench.join("b").error_code == 0  # another request is handled between
                 assert bench.beat("a", 1, []).error_code == 0  # and does not begin it again
                 written = len(bench.log)
@@ -272,12 +276,13 @@ def test_patterns_can_be_resolved_in_turns() -> None:
 def test_groups_take_turns() -> None:
     bench = Bench(resolves_in_turns=True)
     bench.shard.set_topics(
-        TopicsImage([TopicImage(UUID(int=number + 100), f"t{number}", 1) for number in range(100)])
+        TopicsImage([TopicImage(UUID(int=number + 100), f"t{number}", 1) for number in range(100)]),
+        now=bench.now,
     )
     for name, pattern in (("slow", slow_pattern(500)), ("fast", "t1.*")):
         bench.join("a", group_id=name, subscribed_topic_names=None, subscribed_topic_regex=pattern)
     for _ in range(4):
-        bench.shard.work(2_000)
+        bench.shard.work(2_000, now=bench.now)
         bench.take()
     assert len(bench.group("fast").resolved.items()[0][1].topics) == 11
     assert bench.shard.has_work
@@ -287,15 +292,15 @@ def test_groups_take_turns() -> None:
 def test_a_shard_that_gives_up_its_partition_resolves_nothing_more() -> None:
     bench = Bench(resolves_in_turns=True)
     bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
-    bench.shard.unload()
+    bench.shard.unload(now=bench.now)
     assert not bench.shard.has_work
-    bench.shard.work(1_000)
+    bench.shard.work(1_000, now=bench.now)
     bench.take()
     other_bench = Bench(resolves_in_turns=True)
     other_bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
     other_bench.beat("a", -1)  # the group is empty before the resolution ends
     while other_bench.shard.has_work:
-        other_bench.shard.work(1_000)
+        other_bench.shard.work(1_000, now=other_bench.now)
     other_bench.take()
     assert other_bench.group().resolved.items() == []
 
@@ -308,7 +313,7 @@ def test_turns_lead_to_what_one_call_leads_to(in_turns: bool) -> None:
         for member, pattern in (("a", "ord.*"), ("b", "[a-z]+"), ("c", "ord.*")):
             bench.join(member, subscribed_topic_names=None, subscribed_topic_regex=pattern)
             while bench.shard.has_work:
-                bench.shard.work(1)
+                bench.shard.work(1, now=bench.now)
             bench.take()
             bench.advance(bench.shard._state.now + 11_000)
         logs.append(bench.log)

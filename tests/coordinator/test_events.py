@@ -63,8 +63,8 @@ class Witness(Bench):
         self.timeline = ShardTimeline()
         self.shard = Shard(listener=self.timeline)
         self.apis = GroupApis(self.shard, TOPIC_GUARDS)
-        self.shard.set_topics(TopicsImage([ORDERS]))
-        self.shard.load([])
+        self.shard.set_topics(TopicsImage([ORDERS]), now=self.now)
+        self.shard.load([], now=self.now)
 
     def drain_events(self) -> list[GroupEvent]:
         return list(self.timeline.events())
@@ -220,7 +220,7 @@ def test_what_a_failed_append_takes_back_is_never_told(joins: bool) -> None:
             subscribed_topic_names=["orders"],
         )  # fmt: skip
         bench.send(request, 1)
-    bench.shard.failed(bench.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.shard.failed(bench.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=bench.now)
     bench.take()
     bench.advance(100_000)
     assert not bench.drain_events()
@@ -255,8 +255,8 @@ def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
     bench.come("a")
     bench.drain_events()
     log = list(bench.log)
-    bench.shard.unload()
-    bench.shard.load(log)
+    bench.shard.unload(now=bench.now)
+    bench.shard.load(log, now=bench.now)
     assert not bench.drain_events()
     bench.beat("a", -1)
     assert kinds(bench.drain_events()) == ["left a", "began member_left a", "empty 3 0"]
@@ -268,9 +268,9 @@ def test_a_rebalance_that_was_loaded_goes_on() -> None:
     bench.come("b")
     bench.drain_events()
     log = list(bench.log)
-    bench.shard.unload()
+    bench.shard.unload(now=bench.now)
     assert kinds(bench.drain_events()) == ["unfinished 3 0"]
-    bench.shard.load(log)
+    bench.shard.load(log, now=bench.now)
     (began,) = bench.drain_events()
     assert isinstance(began, RebalanceBegan)
     assert (began.cause, began.detail) == (
@@ -287,7 +287,7 @@ def test_a_transaction_tells_of_its_commits_and_of_its_end(committed: bool) -> N
     (event,) = bench.drain_events()
     assert isinstance(event, OffsetCommitted)
     assert (event.member_id, event.generation, event.transactional_id) == (member_id, 1, "shop")
-    bench.shard.complete_transaction(9, 3, committed=committed)
+    bench.shard.complete_transaction(9, 3, committed=committed, now=bench.now)
     bench.take()
     assert not bench.drain_events()  # the marker is not durable
     bench.confirm()
@@ -310,8 +310,8 @@ def test_a_transaction_that_was_loaded_has_no_name() -> None:
         for n, record in enumerate(bench.log)
     ]
     for entries, expected in ((log, [("", "commit")]), ([*log, end_of(log)], [])):
-        bench.shard.unload()
-        bench.shard.load(entries)
+        bench.shard.unload(now=bench.now)
+        bench.shard.load(entries, now=bench.now)
         bench.drain_events()
         end_transaction(bench)
         steps = [step for step in bench.drain_events() if isinstance(step, TransactionStep)]
@@ -328,7 +328,7 @@ def in_transaction(member_id: str) -> TxnOffsetCommitRequest:
 
 
 def end_transaction(bench: Bench) -> None:
-    bench.shard.complete_transaction(9, 3, committed=True)
+    bench.shard.complete_transaction(9, 3, committed=True, now=bench.now)
     bench.take()
     bench.confirm()
 
@@ -348,7 +348,7 @@ class WitnessedReplayer(Replayer):
         self.timeline = ShardTimeline()
         self.shard = Shard(now=START, config=self.config, listener=self.timeline)
         self.apis = GroupApis(self.shard, TOPIC_GUARDS)
-        self.shard.load([])
+        self.shard.load([], now=self.now)
         self.members: dict[str, set[str]] = {}
         self.steady: dict[str, bool] = {}
         self.away: dict[tuple[str, str | None], str] = {}

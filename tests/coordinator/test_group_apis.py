@@ -43,9 +43,9 @@ class Server:
     def __init__(self) -> None:
         self.coordinator = GroupCoordinator(partitions=1)
         self.coordinator.set_topics(
-            TopicsImage([TopicImage(topic_id, name, 1) for name, topic_id in IDS.items()])
+            TopicsImage([TopicImage(topic_id, name, 1) for name, topic_id in IDS.items()]), now=0
         )
-        self.coordinator.load(0, [])
+        self.coordinator.load(0, [], now=0)
         self.apis = GroupApis(self.coordinator)
 
     def ask(self, request: Message, version: int, allows: Any = None) -> Answer:
@@ -56,7 +56,7 @@ class Server:
         """The answers among the effects, while the log takes what is appended."""
         for effect in source.effects():
             if isinstance(effect, Append):
-                self.coordinator.appended(effect.partition, effect.number)
+                self.coordinator.appended(effect.partition, effect.number, now=0)
             elif isinstance(effect, Answer):
                 yield effect
 

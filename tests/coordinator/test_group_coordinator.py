@@ -61,31 +61,48 @@ class OneOfMany:
         self.many = GroupCoordinator(partitions=partitions, now=now, config=config)
         self._numbers: dict[int, tuple[int, int]] = {}
         self._asking: dict[int, int] = {}
-        self._appends = self._end = 0
+        self._appends = self._end = self._until = 0
         self.set_topics = self.many.set_topics
         self.set_group_config = self.many.set_group_config
-        self.handle, self.advance = self.many.handle, self.many.advance
-        self.answer = self.many.answer
+        self.handle, self.answer = self.many.handle, self.many.answer
 
     @property
     def topics(self) -> TopicsImage:
         return self.many.topics
 
-    def load(self, records: Iterable[Any], *, end_offset: int | None = None) -> None:
+    @property
+    def now(self) -> int:
+        return self.many._now
+
+    def advance(self, now: int) -> None:
+        self._until = now
+
+    @property
+    def _effects(self) -> Iterable[Effect]:
+        return self.many._outbox.effects
+
+    def load(self, records: Iterable[Any], *, end_offset: int | None = None, now: int) -> None:
         entries = list(records)
         self._end = end_offset or len(entries)
         for partition in range(self.many.partitions):
-            self.many.load(partition, entries, end_offset=end_offset)
+            self.many.load(partition, entries, end_offset=end_offset, now=now)
 
-    def unload(self) -> None:
+    def unload(self, *, now: int) -> None:
         for partition in range(self.many.partitions):
-            self.many.unload(partition)
+            self.many.unload(partition, now=now)
 
     def begin_loading(self) -> None:
         for partition in range(self.many.partitions):
             self.many.begin_loading(partition)
 
     def effects(self) -> Iterator[Effect]:
+        """The effects of each moment up to the time of `advance`, in which appends have their outcome."""
+        yield from self._effects_now()
+        while self._until > self.now:
+            self.many.advance(min(self.many.next_deadline() or self._until, self._until))
+            yield from self._effects_now()
+
+    def _effects_now(self) -> Iterator[Effect]:
         for effect in self.many.effects():
             if isinstance(effect, StateRequest):
                 self._asking[effect.number] = effect.partition
@@ -101,11 +118,11 @@ class OneOfMany:
             self._numbers[renumbered.number] = effect.partition, effect.number
             yield renumbered
 
-    def appended(self, number: int) -> None:
-        self.many.appended(*self._numbers[number])
+    def appended(self, number: int, *, now: int) -> None:
+        self.many.appended(*self._numbers[number], now=now)
 
-    def failed(self, number: int, error: int) -> None:
-        self.many.failed(*self._numbers[number], error)
+    def failed(self, number: int, error: int, *, now: int) -> None:
+        self.many.failed(*self._numbers[number], error, now=now)
 
     def persisted(self, number: int, *answer: Any, **more: Any) -> None:
         self.many.persisted(self._asking.pop(number), number, *answer, **more)
@@ -202,7 +219,7 @@ class Bench:
     def __init__(self, *partitions: int) -> None:
         self.coordinator = GroupCoordinator(partitions=PARTITIONS)
         for partition in partitions:
-            self.coordinator.load(partition, [])
+            self.coordinator.load(partition, [], now=0)
         self.appends: list[Append] = []
         self.answers: dict[int, Any] = {}
         self.ended: dict[int, int] = {}
@@ -218,7 +235,7 @@ class Bench:
             if isinstance(effect, Append):
                 self.appends.append(effect)
                 if confirms:
-                    self.coordinator.appended(effect.partition, effect.number)
+                    self.coordinator.appended(effect.partition, effect.number, now=0)
             elif isinstance(effect, Answer):
                 self.answers[effect.ticket] = effect.response
             elif isinstance(effect, StateRequest):
@@ -236,7 +253,7 @@ def test_the_answer_of_share_coordinators_is_for_the_group_that_asked() -> None:
     bench = Bench(*range(PARTITIONS))
     coordinator = bench.coordinator
     topic = TopicImage(UUID(int=7), "orders", 1)
-    coordinator.set_topics(TopicsImage([topic]))
+    coordinator.set_topics(TopicsImage([topic]), now=0)
     first, second = NAMES[0], next(name for name in NAMES if PLACES[name] != PLACES[NAMES[0]])
     for name in (first, second):
         joining = ShareGroupHeartbeatRequest(
@@ -252,7 +269,7 @@ def test_the_answer_of_share_coordinators_is_for_the_group_that_asked() -> None:
     answer = InitializeShareGroupStateResponse(
         results=[InitializeStateResult(topic_id=topic.id, partitions=[PartitionResult(partition=0)])]
     )
-    coordinator.persisted(PLACES[second], 1, answer)
+    coordinator.persisted(PLACES[second], 1, answer, now=0)
     bench.take()
     keys = [record.key for append in bench.appends for record in append.records]
     assert keys == [ShareGroupStatePartitionMetadataKey(group_id=second)]
@@ -289,7 +306,7 @@ def test_partitions_that_it_does_not_have_answer_not_coordinator() -> None:
     coordinator.begin_loading(5)
     assert coordinator.status(5) is ShardStatus.LOADING
     assert bench.ask(ListGroupsRequest(), 5).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    coordinator.load(5, [])
+    coordinator.load(5, [], now=0)
     assert bench.ask(beat, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -302,7 +319,7 @@ def test_requests_without_a_group_are_answered() -> None:
     with pytest.raises(TypeError, match="expected a request to a group coordinator, got MetadataRequest"):
         bench.ask(MetadataRequest(), 9)
     with pytest.raises(ValueError, match="expected a partition from 0 to 6, got 7"):
-        bench.coordinator.load(PARTITIONS, [])
+        bench.coordinator.load(PARTITIONS, [], now=0)
 
 
 def test_a_partition_that_moves_away_answers_what_waits_and_no_other_does() -> None:
@@ -314,7 +331,7 @@ def test_a_partition_that_moves_away_answers_what_waits_and_no_other_does() -> N
         tickets[name] = bench.coordinator.handle(request, version=3, now=0, context=CONTEXT)
     bench.take()
     gone = PLACES[NAMES[0]]
-    bench.coordinator.unload(gone)
+    bench.coordinator.unload(gone, now=0)
     bench.take()
     answered = {name for name, ticket in tickets.items() if ticket in bench.answers}
     assert answered == {name for name in NAMES[:6] if PLACES[name] == gone}
@@ -331,12 +348,12 @@ def test_an_append_of_an_earlier_term_confirms_nothing() -> None:
     request = join()
     bench.ask(request, 3, confirms=False)
     (append,) = bench.appends
-    bench.coordinator.load(append.partition, [])
+    bench.coordinator.load(append.partition, [], now=0)
     bench.take()
     ticket = bench.coordinator.handle(join(), version=3, now=0, context=CONTEXT)
     bench.take(confirms=False)
     assert len(bench.appends) == 2
-    bench.coordinator.appended(append.partition, append.number)
+    bench.coordinator.appended(append.partition, append.number, now=0)
     assert bench.appends[1].number > append.number
     bench.take(confirms=False)
     assert ticket not in bench.answers
@@ -344,8 +361,8 @@ def test_an_append_of_an_earlier_term_confirms_nothing() -> None:
 
 def test_a_transaction_ends_in_its_partition() -> None:
     bench = Bench(3)
-    ticket = bench.coordinator.complete_transaction(3, 9, 1, committed=True)
-    other_ticket = bench.coordinator.complete_transaction(4, 9, 1, committed=True)
+    ticket = bench.coordinator.complete_transaction(3, 9, 1, committed=True, now=0)
+    other_ticket = bench.coordinator.complete_transaction(4, 9, 1, committed=True, now=0)
     bench.take()
     assert bench.ended == {ticket: 0, other_ticket: ErrorCode.NOT_COORDINATOR}
     assert [append.partition for append in bench.appends] == [3]
@@ -399,7 +416,7 @@ def test_a_heartbeat_costs_the_same_whatever_other_partitions_have() -> None:
     def cost(partitions: int) -> int:
         coordinator = GroupCoordinator(partitions=partitions)
         for partition in range(partitions):
-            coordinator.load(partition, [])
+            coordinator.load(partition, [], now=0)
         beat = HeartbeatRequest(group_id="payments", member_id="m", generation_id=1)
 
         def ask() -> None:
@@ -415,8 +432,8 @@ def test_a_heartbeat_costs_the_same_whatever_other_partitions_have() -> None:
 
 def test_a_shard_is_what_a_coordinator_of_one_partition_is() -> None:
     shard, group_coordinator = Shard(), GroupCoordinator(partitions=1)
-    shard.load([])
-    group_coordinator.load(0, [])
+    shard.load([], now=0)
+    group_coordinator.load(0, [], now=0)
     for request, version in ((join(), 3), (commit(5), 8)):
         shard.handle(request, version=version, now=0, context=CONTEXT)
         group_coordinator.handle(request, version=version, now=0, context=CONTEXT)

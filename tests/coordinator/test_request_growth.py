@@ -119,7 +119,7 @@ def consumer_gives_up_many_topics(bench: GrowthBench) -> Made:
 def consumer_has_many_partitions_and_another_joins(bench: GrowthBench) -> Made:
     """Then gives up half of them."""
     wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
-    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
+    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]), now=bench.shard.now)
     (answer,) = bench.send(bench.beat(0, ["wider"]), 1)
     bench.send(bench.beat(1, ["wider"]), 1)
     owned = [
@@ -256,7 +256,7 @@ def streams_member_leaves_many(bench: GrowthBench) -> Made:
 def streams_member_gives_up_many_tasks(bench: GrowthBench) -> Made:
     """Half of them, as another has joined."""
     wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
-    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
+    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]), now=bench.shard.now)
     parts = [Subtopology(subtopology_id="0", source_topics=["wider"])]
     (answer,) = bench.send(bench.streams_beat(0, parts), 0)
     bench.send(bench.streams_beat(1, parts), 0)

@@ -46,15 +46,15 @@ class Bench:
     """A shard with a log that does what the test says."""
 
     def __init__(self) -> None:
+        self.now = 0
         self.shard = Shard()
         self.apis = GroupApis(self.shard, TOPIC_GUARDS)
-        self.shard.set_topics(TopicsImage([ORDERS]))
-        self.shard.load([])
+        self.shard.set_topics(TopicsImage([ORDERS]), now=self.now)
+        self.shard.load([], now=self.now)
         self.answers: dict[int, Any] = {}
         self.ended: dict[int, int] = {}
         self.appends: list[Append] = []
         self.log: list[LogRecord] = []
-        self.now = 0
         self._ids = itertools.count()
 
     def send(self, request: Message, version: int) -> int:
@@ -81,7 +81,7 @@ class Bench:
         while self.appends:
             append = self.appends.pop(0)
             self.log += append.records
-            self.shard.appended(append.number)
+            self.shard.appended(append.number, now=self.now)
             self.take()
 
     def ask(self, request: Message, version: int) -> Any:
@@ -146,7 +146,7 @@ def test_a_failed_append_takes_back_what_was_built_on_it() -> None:
     bench = Bench()
     bench.ask(commit(1), 8)
     first, second = bench.send(commit(2), 8), bench.send(commit(3), 8)
-    bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=bench.now)
     bench.take()
     bench.appends.clear()
     codes = [bench.answers[ticket].topics[0].partitions[0].error_code for ticket in (first, second)]
@@ -198,7 +198,7 @@ def test_a_static_member_may_be_gone_when_its_replacement_fails(failure: str) ->
     bench.send(leaving, 5)
     assert not bench.shard.groups["payments"].members
     if failure == "fails":
-        bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+        bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=bench.now)
     else:
         bench.now = 9_000
         bench.shard.advance(9_000)
@@ -215,7 +215,7 @@ def test_topics_have_the_ids_of_the_time_of_the_answer() -> None:
     bench.send(commit(6), 8)
     group = OffsetFetchRequestGroup(group_id="simple", topics=None)
     ticket = bench.send(OffsetFetchRequest(groups=[group], require_stable=True), 10)
-    bench.shard.set_topics(TopicsImage([]))
+    bench.shard.set_topics(TopicsImage([]), now=bench.now)
     bench.take()
     bench.confirm()
     assert bench.answers[ticket].groups[0].topics == []
@@ -253,7 +253,7 @@ def test_another_shard_goes_on_from_the_log() -> None:
     member_id = stable_group(bench)
     bench.ask(commit(9), 8)
     other_bench = Bench()
-    other_bench.shard.load(bench.log)
+    other_bench.shard.load(bench.log, now=other_bench.now)
     assert beat(other_bench, member_id) == 0
     assert committed(other_bench) == {1: 9}
 
@@ -263,9 +263,9 @@ def test_a_silent_member_is_out_and_an_old_timer_never_fires_after_a_reload() ->
     member_id = stable_group(bench)
     bench.advance(12_000)
     log = list(bench.log)
-    bench.shard.unload()
+    bench.shard.unload(now=bench.now)
     assert beat(bench, member_id) == ErrorCode.NOT_COORDINATOR
-    bench.shard.load(log)
+    bench.shard.load(log, now=bench.now)
     bench.advance(13_500)
     assert beat(bench, member_id) == 0
     bench.advance(23_499)

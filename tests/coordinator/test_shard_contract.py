@@ -51,8 +51,8 @@ def _beat(member_id: str = "m", epoch: int = 0) -> ConsumerGroupHeartbeatRequest
 
 def _started(**arguments: Any) -> Shard:
     shard = Shard(config=CONFIG, **arguments)
-    shard.set_topics(TopicsImage([TopicImage(UUID(int=7), "orders", 2)]))
-    shard.load([])
+    shard.set_topics(TopicsImage([TopicImage(UUID(int=7), "orders", 2)]), now=shard.now)
+    shard.load([], now=shard.now)
     return shard
 
 
@@ -61,7 +61,7 @@ def _answer(shard: Shard, request: Any, version: int, now: int = 0, **context: A
     answer = None
     for effect in shard.effects():
         if isinstance(effect, Append):
-            shard.appended(effect.number)
+            shard.appended(effect.number, now=shard.now)
         elif isinstance(effect, Answer) and effect.ticket == ticket:
             answer = effect.response
     return answer
@@ -84,9 +84,9 @@ def test_an_append_that_was_never_made_is_refused(number: int) -> None:
     bench = Bench()
     bench.send(commit(5), 8)
     with pytest.raises(ValueError, match=f"expected an append from 1 to 1, got {number}"):
-        bench.shard.appended(number)
+        bench.shard.appended(number, now=bench.now)
     with pytest.raises(ValueError, match=f"expected an append from 1 to 1, got {number}"):
-        bench.shard.failed(number, 1)
+        bench.shard.failed(number, 1, now=bench.now)
     assert bench.answers == {}
     bench.confirm()
     assert len(bench.answers) == 1
@@ -96,9 +96,9 @@ def test_an_append_of_an_earlier_term_is_ignored() -> None:
     bench = Bench()
     bench.send(commit(5), 8)
     (append,) = bench.appends
-    bench.shard.load([])
+    bench.shard.load([], now=bench.now)
     ticket = bench.send(commit(6), 8)
-    bench.shard.appended(append.number)
+    bench.shard.appended(append.number, now=bench.now)
     bench.take()
     assert ticket not in bench.answers
 
@@ -111,7 +111,7 @@ def test_a_load_answers_the_parked_requests_of_a_shard_that_has_the_partition() 
     stable_group(bench)
     parked = bench.send(join(), 3)
     waiting = bench.send(commit(6), 8)
-    bench.shard.load(bench.log)
+    bench.shard.load(bench.log, now=bench.now)
     bench.take()
     assert bench.answers[parked].error_code == ErrorCode.NOT_COORDINATOR
     assert bench.answers[waiting].topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
@@ -204,7 +204,7 @@ def test_after_the_effects_nothing_is_due() -> None:
     kinds = []
     for effect in shard.effects():
         if isinstance(effect, Append):
-            shard.appended(effect.number)
+            shard.appended(effect.number, now=shard.now)
             kinds.append("append")
         elif isinstance(effect, Answer) and effect.ticket == ticket:
             kinds.append("answer")
@@ -225,7 +225,7 @@ def test_a_timer_sees_that_the_append_before_it_failed() -> None:
         if isinstance(effect, Append):
             failures += 1
             assert len(shard.groups["g"].members) == 1
-            shard.failed(effect.number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+            shard.failed(effect.number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=shard.now)
             assert len(shard.groups["g"].members) == 2
         if failures > 10:
             break

@@ -99,7 +99,7 @@ class ShardMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.shard.load([])
+        self.shard.load([], now=self.now)
         self.give_topics()
 
     def give_topics(self) -> None:
@@ -110,7 +110,7 @@ class ShardMachine(RuleBasedStateMachine):
             for number, name in enumerate(_TOPICS)
             if self.partitions[name]
         ]
-        self.shard.set_topics(TopicsImage(images))
+        self.shard.set_topics(TopicsImage(images), now=self.now)
         self.settle()
 
     # --- the driver ---
@@ -134,7 +134,7 @@ class ShardMachine(RuleBasedStateMachine):
 
     def confirm(self) -> None:
         number = self.waiting.pop(0)
-        self.shard.appended(number)
+        self.shard.appended(number, now=self.now)
         self.settle()
 
     def learn(self, request: Any, response: Any) -> None:
@@ -283,7 +283,7 @@ class ShardMachine(RuleBasedStateMachine):
 
     @rule(producer=st.integers(1, 2), committed=st.booleans())
     def end_transaction(self, producer: int, committed: bool) -> None:
-        self.shard.complete_transaction(producer, 0, committed=committed, coordinator_epoch=0)
+        self.shard.complete_transaction(producer, 0, committed=committed, coordinator_epoch=0, now=self.now)
         self.settle()
 
     @rule(stable=st.booleans())
@@ -315,7 +315,7 @@ class ShardMachine(RuleBasedStateMachine):
     @rule(error=_FAILURES)
     def fail_an_append(self, error: ErrorCode) -> None:
         number, self.waiting = self.waiting[0], []
-        self.shard.failed(number, int(error))
+        self.shard.failed(number, int(error), now=self.now)
         self.settle()
 
     @rule(partitions=st.integers(0, 4))
@@ -328,9 +328,9 @@ class ShardMachine(RuleBasedStateMachine):
     @rule()
     def reload(self) -> None:
         self.waiting.clear()
-        self.shard.unload()
+        self.shard.unload(now=self.now)
         self.settle()
-        self.shard.load(self.shard.log)
+        self.shard.load(self.shard.log, now=self.now)
         self.settle()
 
 

@@ -35,8 +35,8 @@ QUICK = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=
 def shard_with(topics: dict[str, int], config: StreamsGroupConfig = QUICK) -> Shard:
     shard = Shard(now=1_000, config=CoordinatorConfig(streams=config))
     images = [TopicImage(UUID(int=number), *topic) for number, topic in enumerate(topics.items(), 1)]
-    shard.set_topics(TopicsImage(images))
-    shard.load([])
+    shard.set_topics(TopicsImage(images), now=shard.now)
+    shard.load([], now=shard.now)
     return shard
 
 
@@ -57,7 +57,7 @@ def settled(shard: Shard) -> list[Answer]:
     answers = []
     for effect in shard.effects():
         if isinstance(effect, Append):
-            shard.appended(effect.number)
+            shard.appended(effect.number, now=shard.now)
         elif isinstance(effect, Answer):
             answers.append(effect)
     return answers
@@ -89,7 +89,8 @@ def test_internal_topics_are_asked_for_and_tasks_follow_them() -> None:
 
     names = {"lines": 3, "by-word": 3, "counts": 3}
     shard.set_topics(
-        TopicsImage([TopicImage(UUID(int=number), *topic) for number, topic in enumerate(names.items(), 1)])
+        TopicsImage([TopicImage(UUID(int=number), *topic) for number, topic in enumerate(names.items(), 1)]),
+        now=shard.now,
     )
     beat = StreamsGroupHeartbeatRequest(group_id="words", member_id="m-1", member_epoch=2)
     answer = ask(shard, beat)
@@ -204,7 +205,7 @@ def test_a_session_of_another_kind_of_group_ends_with_the_group() -> None:
     shard.handle(join(Topology(epoch=1, subtopologies=[part])), version=0, now=1_000, context=CONTEXT)
     for effect in shard.effects():
         if isinstance(effect, Append):
-            shard.failed(effect.number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+            shard.failed(effect.number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=shard.now)
     request = ConsumerGroupHeartbeatRequest(
         group_id="words", member_id="m-1", rebalance_timeout_ms=60_000, subscribed_topic_names=["lines"],
         topic_partitions=[],

@@ -39,7 +39,7 @@ def test_renewals_leave_no_more_behind_than_there_are_timers() -> None:
     timers: Timers[str] = Timers()
     for now in range(10_000):
         timers.set(f"member-{now % 10}", now + 100, lambda: "")
-    assert len(timers._heap) <= 2 * 10 + 65
+    assert len(timers.heap) <= 2 * 10 + 65
 
 
 def test_a_renewal_moves_nothing_in_the_heap_until_it_comes_up() -> None:
@@ -49,7 +49,7 @@ def test_a_renewal_moves_nothing_in_the_heap_until_it_comes_up() -> None:
     assert not timers.renew("b", 200)
     for now in range(1_000):
         assert timers.renew("a", 100 + now)
-    assert len(timers._heap) == 1
+    assert len(timers.heap) == 1
     assert drained(timers) == [(1_099, "a")]
 
 
@@ -83,6 +83,6 @@ def test_any_sequence_comes_out_as_from_a_sorted_list(seed: int) -> None:
                     assert timers.pop()() == first[2]
                     del known[first[2]]
         assert len(timers) == len(known)
-        assert len(timers._heap) <= 2 * 50 + 65
+        assert len(timers.heap) <= 2 * 50 + 65
     assert timers.deadlines() == {key: deadline for key, (deadline, _, _) in known.items()}
     assert drained(timers) == [(deadline, key) for deadline, _, key in sorted(known.values())]

@@ -36,7 +36,7 @@ class Bank(Bench):
         super().confirm()
 
     def end(self, producer: int, *, committed: bool, epoch: int = 0) -> int:
-        ticket = self.shard.complete_transaction(producer, epoch, committed=committed)
+        ticket = self.shard.complete_transaction(producer, epoch, committed=committed, now=self.now)
         self.take()
         self.confirm()
         return self.ended[ticket]
@@ -128,9 +128,9 @@ def test_the_batch_says_whose_transaction_it_is() -> None:
 def test_a_marker_that_could_not_be_written_ends_nothing() -> None:
     bank = Bank()
     sent(bank, transactional(5))
-    ticket = bank.shard.complete_transaction(7, 0, committed=True)
+    ticket = bank.shard.complete_transaction(7, 0, committed=True, now=bank.now)
     bank.take()
-    bank.shard.failed(bank.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bank.shard.failed(bank.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=bank.now)
     bank.take()
     assert bank.ended[ticket] == ErrorCode.NOT_ENOUGH_REPLICAS
     assert (committed(bank), stable_codes(bank)) == ({}, {0: 0, 1: UNSTABLE})
@@ -153,9 +153,9 @@ def test_there_is_no_marker_without_a_producer(producer: int, epoch: int) -> Non
 
 def test_a_marker_needs_the_partition() -> None:
     shard = Shard()
-    shard.complete_transaction(7, 0, committed=True)
+    shard.complete_transaction(7, 0, committed=True, now=0)
     shard.begin_loading()
-    shard.complete_transaction(7, 0, committed=True)
+    shard.complete_transaction(7, 0, committed=True, now=0)
     codes = [effect.error_code for effect in shard.effects()]  # type: ignore[union-attr]
     assert codes == [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 
@@ -168,7 +168,7 @@ def test_a_loaded_log_goes_on_in_the_middle_of_a_transaction() -> None:
     bank.end(6, committed=True)
     sent(bank, transactional(5))
     other = Bank()
-    other.shard.load(bank.entries())
+    other.shard.load(bank.entries(), now=other.now)
     assert committed(other) == {0: 3}
     assert stable_codes(other) == {0: 0, 1: UNSTABLE}
     other.end(7, committed=True)
@@ -198,10 +198,10 @@ def test_deleting_a_group_deletes_its_pending_offsets() -> None:
 def test_a_deleted_topic_takes_its_pending_offsets_with_it() -> None:
     bank = Bank()
     sent(bank, transactional(5))
-    bank.shard.set_topics(TopicsImage([TopicImage(UUID(int=8), "payments", 1)]))
+    bank.shard.set_topics(TopicsImage([TopicImage(UUID(int=8), "payments", 1)]), now=bank.now)
     bank.take()
     bank.confirm()
-    bank.shard.set_topics(TopicsImage([ORDERS]))
+    bank.shard.set_topics(TopicsImage([ORDERS]), now=bank.now)
     bank.end(7, committed=True)
     assert committed(bank) == {}
 

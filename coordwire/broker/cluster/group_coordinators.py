@@ -114,7 +114,7 @@ class GroupCoordinators:
                 config=facts.config.coordinator,
                 resolves_in_turns=True,
             )
-            coordinator.set_topics(facts.image())
+            coordinator.set_topics(facts.image(), now=facts.clock())
             for group_id in facts.group_settings:
                 self._configure(coordinator, group_id)
             known = self._nodes[node] = _NodeCoordinator(coordinator)
@@ -193,9 +193,9 @@ class GroupCoordinators:
             if isinstance(effect, Append):
                 partition = self._topic().partitions[effect.partition]
                 if code := self._replication.append(partition, effect):
-                    coordinator.failed(effect.partition, effect.number, code)
+                    coordinator.failed(effect.partition, effect.number, code, now=self._facts.clock())
                 else:
-                    coordinator.appended(effect.partition, effect.number)
+                    coordinator.appended(effect.partition, effect.number, now=self._facts.clock())
             elif isinstance(effect, Answer):
                 answer = known.waiting.pop(effect.ticket, None)
                 if answer is not None:
@@ -222,14 +222,16 @@ class GroupCoordinators:
                     if partition is not None:
                         ends[known.name, state.partition] = 0, partition.log.high_watermark
         answer = self._ask_states(request)
-        coordinator.persisted(effect.partition, effect.number, answer, latest_offsets=ends)
+        coordinator.persisted(
+            effect.partition, effect.number, answer, latest_offsets=ends, now=self._facts.clock()
+        )
 
     def unload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
         node = self._holders.pop(index, None)
         if node is not None:
             known = self._nodes[node]
-            known.coordinator.unload(index)
+            known.coordinator.unload(index, now=self._facts.clock())
             self._pump(known)
 
     # --- time, topics, settings ---
@@ -251,7 +253,7 @@ class GroupCoordinators:
                 known.coordinator.advance(now)
                 self._pump(known)
             if known.coordinator.has_work:
-                known.coordinator.work(_TURN)
+                known.coordinator.work(_TURN, now=now)
                 self._pump(known)
 
     def set_topics(self) -> None:
@@ -267,7 +269,7 @@ class GroupCoordinators:
             return  # the image is made when the first coordinator is
         image = self._facts.image()
         for known in list(self._nodes.values()):
-            known.coordinator.set_topics(image)
+            known.coordinator.set_topics(image, now=self._facts.clock())
             self._pump(known)
 
     def configure(self, group_id: str) -> None:
@@ -276,9 +278,9 @@ class GroupCoordinators:
             self._configure(known.coordinator, group_id)
 
     def _configure(self, coordinator: GroupCoordinator, group_id: str) -> None:
-        settings = self._facts.group_settings.get(group_id)
+        settings, now = self._facts.group_settings.get(group_id), self._facts.clock()
         if settings is None:
-            coordinator.set_group_config(group_id, None)
+            coordinator.set_group_config(group_id, None, now=now)
             return
         config = self._facts.config.coordinator
         consumer = replace(
@@ -302,7 +304,7 @@ class GroupCoordinators:
             assignment_interval_ms=settings.number("share.assignment.interval.ms"),
         )
         for group_config in (consumer, streams, share):
-            coordinator.set_group_config(group_id, group_config)
+            coordinator.set_group_config(group_id, group_config, now=now)
 
     def close(self) -> None:
         """Drop all coordinators; what waits gets no answer."""

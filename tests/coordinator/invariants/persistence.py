@@ -169,7 +169,7 @@ class ReplayedState(Checker):
         state = written_state(self.shard)
         for log in (self.shard.log, compacted(self.shard.log)):
             copy = self.shard.spawn()
-            copy.load([through_bytes(entry) for entry in log])
+            copy.load([through_bytes(entry) for entry in log], now=copy.now)
             replayed = written_state(copy)
             for group in self.shard.all_groups():
                 if not isinstance(group, ClassicGroupModel):

@@ -105,10 +105,6 @@ class WatchedShard(Shard):
     # --- what checkers look at ---
 
     @property
-    def now(self) -> int:
-        return self._state.now
-
-    @property
     def state(self) -> Any:
         return self._state
 
@@ -131,7 +127,7 @@ class WatchedShard(Shard):
     def spawn(self) -> Shard:
         """An unwatched shard with the same settings and inputs."""
         shard = Shard(now=self._state.now, config=self._state.config, assignors=self._state.assignors)
-        shard.set_topics(self._state.topics)
+        shard.set_topics(self._state.topics, now=self.now)
         return shard
 
     # --- the shard's own interface ---
@@ -140,9 +136,12 @@ class WatchedShard(Shard):
         while True:
             while self._out:
                 yield self._out.popleft()
-            if not self.is_behind:
+            if self.is_behind:
+                self.step()
+            elif self._state.timers.may_be_due(self.now):
+                self.advance(self.now)
+            else:
                 return
-            self.step()
 
     def _enter(self, status: ShardStatus) -> None:
         super()._enter(status)
@@ -170,22 +169,22 @@ class WatchedShard(Shard):
         self._look()
         return ticket
 
-    def appended(self, number: int) -> None:
+    def appended(self, number: int, *, now: int) -> None:
         self._move()
         while self.pending and self.pending[0].number <= number:
             append = self.pending.popleft()
             self.log += durable(append)
             for checker in self.checkers:
                 checker.confirmed(append)
-        super().appended(number)
+        super().appended(number, now=now)
         self._look()
 
-    def failed(self, number: int, error: int) -> None:
+    def failed(self, number: int, error: int, *, now: int) -> None:
         self._move()
         reverted = [append for append in self.pending if append.number >= number]
         self.pending = deque(append for append in self.pending if append.number < number)
         self._out = deque(effect for effect in self._out if effect not in reverted)
-        super().failed(number, error)
+        super().failed(number, error, now=now)
         if reverted:
             for checker in self.checkers:
                 checker.reverted()
@@ -199,9 +198,9 @@ class WatchedShard(Shard):
             checker.loaded()
         self._look()
 
-    def unload(self) -> None:
+    def unload(self, *, now: int) -> None:
         self._move()
-        super().unload()
+        super().unload(now=now)
         self.pending.clear()
         self._look()
         for checker in self.checkers:
@@ -220,9 +219,9 @@ class WatchedShard(Shard):
         self._until, self._queued, self.is_behind = until, queued, True
         self._look()
 
-    def set_topics(self, topics: Any) -> None:
+    def set_topics(self, topics: Any, *, now: int) -> None:
         self._move()
-        super().set_topics(topics)
+        super().set_topics(topics, now=now)
         self._look()
 
     def _move(self) -> None:

@@ -91,7 +91,7 @@ class World:
         self.timeline = ShardTimeline()
         self.shard = Shard(now=self.now, config=self.config, listener=self.timeline)
         self._apis = GroupApis(self.shard, TOPIC_GUARDS)
-        self.shard.load([])
+        self.shard.load([], now=self.now)
         self._log: list[LogRecord] = []
         self._numbers = itertools.count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
@@ -170,10 +170,10 @@ class World:
                 return
             if fails:
                 self.failed.append(self.now)
-                self.shard.failed(append.number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+                self.shard.failed(append.number, int(ErrorCode.NOT_ENOUGH_REPLICAS), now=self.now)
             elif append.base_offset == len(self._log):  # else it built on one that failed
                 self._log.extend(append.records)
-                self.shard.appended(append.number)
+                self.shard.appended(append.number, now=self.now)
             self.take()
 
         self.after(self._durable - self.now, complete)
@@ -191,7 +191,9 @@ class World:
         ]
 
         def complete() -> None:
-            self.shard.persisted(effect.number, InitializeShareGroupStateResponse(results=results))
+            self.shard.persisted(
+                effect.number, InitializeShareGroupStateResponse(results=results), now=self.now
+            )
             self.take()
 
         self.after(self.random.randint(1, 20), complete)
@@ -248,7 +250,7 @@ class World:
             topic_id = UUID(int=self.random.getrandbits(128), version=4) if known is None else known.id
             self.topics[name] = TopicImage(topic_id, name, count)
         self._version += 1
-        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version), now=self.now)
         self.take()
         listing = [
             MetadataResponseTopic(name=topic.name, topic_id=topic.id) for topic in self.topics.values()
@@ -271,7 +273,7 @@ class World:
 
     def fail_over(self, away: int, loading: int) -> None:
         """The partition goes, and comes back with what was durable."""
-        self.shard.unload()
+        self.shard.unload(now=self.now)
         self._term += 1
         self.take()
 
@@ -280,7 +282,7 @@ class World:
         def load() -> None:
             if term != self._term:
                 return  # it went once more meanwhile
-            self.shard.load(self._log)
+            self.shard.load(self._log, now=self.now)
             self.loaded.append(self.now)
             members = {name for group in self.shard.groups.values() for name in group.members}
             self.reloaded.append((self.now * MS, members))

@@ -34,8 +34,10 @@ class OffsetManager:
 
     def __init__(self) -> None:
         self.shard = Shard()
-        self.shard.load([])
-        self.shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+        self.shard.load([], now=self.shard.now)
+        self.shard.set_topics(
+            TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]), now=self.shard.now
+        )
         self.silent = False
         self.requests = 0
 
@@ -49,7 +51,7 @@ class OffsetManager:
         answer = None
         for effect in self.shard.effects():
             if isinstance(effect, Append):
-                self.shard.appended(effect.number)
+                self.shard.appended(effect.number, now=self.shard.now)
             elif isinstance(effect, Answer) and effect.ticket == ticket:
                 answer = effect.response
         assert answer is not None
@@ -178,12 +180,12 @@ def test_a_commit_that_is_refused_is_tried_again() -> None:
     group.start("a", KAFKA)
     group.run(1_500)
     shard = group.manager.shard
-    shard.unload()
+    shard.unload(now=shard.now)
     group.run(5_000)
     stuck = dict(group.committed)
     assert min(stuck.values()) > 0
-    shard.load([])
-    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+    shard.load([], now=shard.now)
+    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]), now=shard.now)
     group.run(10_000)
     assert all(group.committed[partition] > stuck[partition] for partition in PARTITIONS)
 
@@ -196,12 +198,12 @@ def test_an_application_commits_offsets_of_its_own(retry: bool) -> None:
     group.run(1_500)
     consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
     shard = group.manager.shard
-    shard.unload()
+    shard.unload(now=shard.now)
     consumer.commit_offsets({PARTITIONS[1]: 7}, retry_on_failure=retry)
     group.cluster.drain("a1")
     group.cluster.run(500)
-    shard.load([])
-    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+    shard.load([], now=shard.now)
+    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]), now=shard.now)
     group.cluster.run(5_000)
     assert consumer.offsets.committed == ({PARTITIONS[1]: 7} if retry else {})
     consumer.commit_offsets({PARTITIONS[2]: 3})

@@ -70,7 +70,7 @@ class Cluster:
 
     def new_shard(self, now: int) -> Shard:
         shard = self._new_shard(now, self.config)
-        shard.set_topics(self.topics)
+        shard.set_topics(self.topics, now=now)
         return shard
 
     def process(self, name: str) -> CoordinatorProcess | None:

@@ -86,7 +86,7 @@ class CoordinatorProcess(Process):
         if self._epoch == cluster.leader_epoch:
             return
         self._drop_writes()
-        self.shard.unload()
+        self.shard.unload(now=now)
         self._settle()
         self.node.cancel_timer(_LOADED)
         self._epoch = cluster.leader_epoch
@@ -96,8 +96,7 @@ class CoordinatorProcess(Process):
 
     def on_topics(self) -> None:
         """The cluster's topics changed."""
-        self.shard.advance(self.node.now)
-        self.shard.set_topics(self.cluster.topics)
+        self.shard.set_topics(self.cluster.topics, now=self.node.now)
         self._settle()
 
     def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
@@ -168,10 +167,10 @@ class CoordinatorProcess(Process):
             return
         if error is None:
             self._writing = []
-            self.shard.appended(batch[-1].number)
+            self.shard.appended(batch[-1].number, now=self.node.now)
         else:
             self._drop_writes()
-            self.shard.failed(batch[0].number, int(error))
+            self.shard.failed(batch[0].number, int(error), now=self.node.now)
         if self._writes:
             self._write_later()
         self._settle()
