@@ -6,7 +6,15 @@ record.
 """
 
 from coordwire.coordinator.apis import GroupApis
-from coordwire.coordinator.assignors import Assignor, GroupSpec, MemberSpec
+from coordwire.coordinator.assignors import (
+    Assignor,
+    Assignors,
+    GroupSpec,
+    MemberSpec,
+    StreamsAssignor,
+    StreamsGroupSpec,
+    StreamsMemberSpec,
+)
 from coordwire.coordinator.config import (
     ConsumerGroupConfig,
     CoordinatorConfig,
@@ -25,7 +33,10 @@ from coordwire.coordinator.effects import (
 from coordwire.coordinator.group_coordinator import GroupCoordinator, partition_of
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
-from coordwire.coordinator.persister import StateRequest
+from coordwire.coordinator.model.assignment import Target
+from coordwire.coordinator.model.streams_member import TargetTasks
+from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
+from coordwire.coordinator.persister import LatestOffsets, StateRequest
 from coordwire.coordinator.requests import REQUESTS
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
@@ -35,6 +46,8 @@ __all__ = [
     "Answer",
     "Append",
     "Assignor",
+    "Assignors",
+    "ConfiguredSubtopology",
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
@@ -43,6 +56,7 @@ __all__ = [
     "GroupListener",
     "GroupSpec",
     "InternalTopic",
+    "LatestOffsets",
     "LogEntry",
     "MemberSpec",
     "MigrationPolicy",
@@ -51,7 +65,12 @@ __all__ = [
     "ShardStatus",
     "ShareGroupConfig",
     "StateRequest",
+    "StreamsAssignor",
     "StreamsGroupConfig",
+    "StreamsGroupSpec",
+    "StreamsMemberSpec",
+    "Target",
+    "TargetTasks",
     "TopicImage",
     "TopicsImage",
     "TransactionCompleted",

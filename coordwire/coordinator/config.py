@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = [
     "ConsumerGroupConfig",
@@ -85,6 +85,66 @@ class StreamsGroupConfig:
 GroupConfig: TypeAlias = ConsumerGroupConfig | ShareGroupConfig | StreamsGroupConfig
 """The settings of one group, for when it is of this kind."""
 
+# --- Kafka's names ---
+
+_KINDS: Mapping[str, type[GroupConfig]] = {
+    "consumer": ConsumerGroupConfig,
+    "share": ShareGroupConfig,
+    "streams": StreamsGroupConfig,
+}
+_GROUP_FIELDS = {
+    f"{kind}.{own.name.replace('_', '.')}": (kind, own.name)
+    for kind, config in _KINDS.items()
+    for own in fields(config)
+}
+"""The settings of a GROUP resource: the kind of group, and the field of its configuration."""
+
+_BROKER_FIELDS = {
+    "group.min.session.timeout.ms": "min_session_timeout_ms",
+    "group.max.session.timeout.ms": "max_session_timeout_ms",
+    "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
+    "group.max.size": "group_max_size",
+    "group.consumer.max.size": "consumer_group_max_size",
+    "group.consumer.assignors": "consumer_assignors",
+    "group.consumer.migration.policy": "migration_policy",
+    "group.consumer.regex.refresh.interval.ms": "regex_refresh_interval_ms",
+    "group.share.max.size": "share_group_max_size",
+    "group.share.initialize.retry.interval.ms": "share_initialize_retry_ms",
+    "group.streams.max.size": "streams_group_max_size",
+    "offset.metadata.max.bytes": "offset_metadata_max_size",
+    "offsets.commit.timeout.ms": "write_timeout_ms",
+    "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
+    "offsets.retention.minutes": "offsets_retention_ms",
+}
+"""The settings of a broker, without those of `_GROUP_FIELDS`, which a broker has as `group.…`, too."""
+
+_MAY_BE_ZERO = ("assignment.interval.ms", "rebalance.delay.ms", "standby.replicas", "metadata.max.bytes")
+_MINUTE_MS = 60_000
+
+
+def _read_setting(name: str, value: str | int) -> Any:
+    """The value of a field. Raises `ValueError` for one that the setting can't have."""
+    text = str(value).strip()
+    setting = f"for {name}, got {text[:40]!r}"
+    if name == "group.consumer.assignors":
+        names = tuple(part.strip() for part in text.split(","))
+        if not all(names):
+            raise ValueError(f"expected names of assignors {setting}")
+        return names
+    if name == "group.consumer.migration.policy":
+        try:
+            return MigrationPolicy(text.lower())
+        except ValueError:
+            policies = ", ".join(policy.value for policy in MigrationPolicy)
+            raise ValueError(f"expected one of {policies} {setting}") from None
+    least = 0 if name.endswith(_MAY_BE_ZERO) else 1
+    if len(text) > 10 or not (text.isascii() and text.isdecimal()) or not least <= int(text) <= _INT32_MAX:
+        raise ValueError(f"expected an integer from {least} to {_INT32_MAX} {setting}")
+    return int(text) * (_MINUTE_MS if name == "offsets.retention.minutes" else 1)
+
+
+# --- the coordinator ---
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
@@ -95,7 +155,8 @@ class CoordinatorConfig:
     that joins. new_member_join_timeout_ms: how long a member whose client does not know its id may stay
     parked in JoinGroup. group_max_size: of a classic group. offset_metadata_max_size: of the text that goes
     with a committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
-    write_timeout_ms: an operation whose records are not durable by then is answered with an error.
+    write_timeout_ms: an operation whose records are not durable by then is answered with an error; None where
+    it waits until the append's outcome is known.
     consumer, consumer_groups: of all consumer groups, and of single ones by id. consumer_group_max_size: of
     a consumer group. streams, streams_groups, streams_group_max_size: the same of streams groups; share,
     share_groups, share_group_max_size: of share groups. share_initialize_retry_ms: the time after which the
@@ -112,7 +173,7 @@ class CoordinatorConfig:
     offset_metadata_max_size: int = 4_096
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
-    write_timeout_ms: int = 5_000
+    write_timeout_ms: int | None = 5_000
     consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
     consumer_groups: Mapping[str, ConsumerGroupConfig] = field(default_factory=dict)
     consumer_group_max_size: int = _INT32_MAX
@@ -126,6 +187,43 @@ class CoordinatorConfig:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+
+    def with_settings(self, settings: Mapping[str, str | int]) -> CoordinatorConfig:
+        """The same with a broker's settings by Kafka's names, as {"group.share.max.size": "1000"}.
+
+        Names of settings that a group coordinator does not have are ignored, so that they may be all of a
+        broker's. Raises `ValueError` for a value that the setting can't have.
+        """
+        changes = {
+            field: _read_setting(name, settings[name])
+            for name, field in _BROKER_FIELDS.items()
+            if name in settings
+        }
+        return replace(self, **changes, **self._merged(settings, "group."))
+
+    def group_configs(self, settings: Mapping[str, str | int]) -> tuple[GroupConfig, ...]:
+        """The configurations of one group, for `set_group_config`, of the kinds that its settings are for.
+
+        settings: of the GROUP resource by Kafka's names, as {"streams.num.standby.replicas": "1"}; what they
+        leave out is as for all groups of the kind. Others, as share.isolation.level, are ignored. Raises
+        `ValueError` for a value that the setting can't have.
+        """
+        return tuple(self._merged(settings, "").values())
+
+    def _merged(self, settings: Mapping[str, str | int], prefix: str) -> dict[str, Any]:
+        """By kind, what is for all groups, with these settings."""
+        changes: dict[str, dict[str, Any]] = {}
+        for own, (kind, changed) in _GROUP_FIELDS.items():
+            name = prefix + own
+            if name in settings:
+                changes.setdefault(kind, {})[changed] = _read_setting(name, settings[name])
+        return {kind: replace(getattr(self, kind), **values) for kind, values in changes.items()}
+
+    def group_settings(self) -> dict[str, str]:
+        """The settings of all groups by the names that a GROUP resource has."""
+        return {
+            name: str(getattr(getattr(self, kind), field)) for name, (kind, field) in _GROUP_FIELDS.items()
+        }
 
     def of_share_group(self, group_id: str) -> ShareGroupConfig:
         return self.share_groups.get(group_id, self.share)

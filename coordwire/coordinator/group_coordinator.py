@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from coordwire.codec import Message
 from coordwire.codec.message import refused_version
-from coordwire.coordinator.assignors import Assignor
+from coordwire.coordinator.assignors import Assignors
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig
 from coordwire.coordinator.effects import Answer, Effect, Outbox, RequestContext
 from coordwire.coordinator.hash_tables import java_hash
@@ -104,7 +104,7 @@ class GroupCoordinator:
         partitions: int = 50,
         now: int = 0,
         config: CoordinatorConfig | None = None,
-        assignors: Mapping[str, Assignor] | None = None,
+        assignors: Assignors | None = None,
         listener: Callable[[int], GroupListener] = lambda partition: NO_LISTENER,
         resolves_in_turns: bool = False,
     ) -> None:

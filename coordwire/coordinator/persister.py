@@ -36,6 +36,11 @@ class StateRequest:
     request: Message
     partition: int = 0
 
+    @property
+    def version(self) -> int:
+        """The version in which to encode the request: the newest, whose answer has all that is read of it."""
+        return self.request.versions[-1]
+
 
 Persisted: TypeAlias = Callable[[Any, int, LatestOffsets], None]
 """Takes the response, or None and the code of an error for all of the request; and the ends of logs."""

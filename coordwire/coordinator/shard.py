@@ -15,14 +15,14 @@ they were not, it runs with the next call. One call at a time: a shard is not fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator.assignors import Assignor
+from coordwire.coordinator.assignors import Assignors, checked_assignors
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
@@ -72,13 +72,13 @@ class Shard:
         *,
         now: int = 0,
         config: CoordinatorConfig | None = None,
-        assignors: Mapping[str, Assignor] | None = None,
+        assignors: Assignors | None = None,
         listener: GroupListener = NO_LISTENER,
         resolves_in_turns: bool = False,
         partition: int = 0,
         outbox: Outbox | None = None,
     ) -> None:
-        """assignors: a test's own, in addition to Kafka's or in place of them, by configured name.
+        """assignors: an embedder's own, in addition to Kafka's or in place of them, by kind and name.
         listener: takes reports of each change of a group's state; it belongs to this shard alone.
         resolves_in_turns: whether the patterns of subscriptions are matched with the topics' names in turns
         of `work`, between which other requests can be handled; else within the call that needs it.
@@ -90,8 +90,8 @@ class Shard:
         self._effects = self._outbox.effects
         self._tickets = self._outbox.tickets
         self._state = State(
-            config or CoordinatorConfig(), now, KINDS, assignors=assignors or {}, listener=listener,
-            resolves_in_turns=resolves_in_turns,
+            config or CoordinatorConfig(), now, KINDS, assignors=checked_assignors(assignors or {}),
+            listener=listener, resolves_in_turns=resolves_in_turns,
         )  # fmt: skip
         self._state.persister = Persister(self._effects.append, partition)
         self._state.submit = self._submit

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator.assignors import Assignor
+from coordwire.coordinator.assignors import Assignors
 from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.effects import InternalTopic, Reply
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
@@ -89,7 +89,7 @@ class State:
 
     kinds: of groups, by name; kind_of_record: by the type of a record's key.
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
-    later: operations to run after the current one. assignors: a test's own, by name.
+    later: operations to run after the current one. assignors: an embedder's own.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
     not `later`. listener: takes reports about groups. persister: asks share coordinators. submit: runs an
     operation in the state that there is then, and calls with its error and result when it is durable.
@@ -104,7 +104,7 @@ class State:
     later: deque[Callable[[], Result]] = field(default_factory=deque)
     resolutions: dict[str, Resolution] = field(default_factory=dict)
     resolves_in_turns: bool = False
-    assignors: Mapping[str, Assignor] = field(default_factory=dict)
+    assignors: Assignors = field(default_factory=Assignors)
     listener: GroupListener = NO_LISTENER
     persister: Persister = field(default_factory=lambda: Persister(lambda request: None))
     submit: Submit = field(default=lambda operation, completed: None)

@@ -144,7 +144,9 @@ class Writes:
             self._end(waiting, int(ErrorCode.REQUEST_TIMED_OUT))
             return _ENDED
 
-        self._state.set_timer(waiting.key, self._state.config.write_timeout_ms, too_slow)
+        timeout_ms = self._state.config.write_timeout_ms
+        if timeout_ms is not None:
+            self._state.set_timer(waiting.key, timeout_ms, too_slow)
 
     def _end(self, waiting: _Operation, error: int) -> None:
         if waiting.is_complete:

@@ -55,7 +55,7 @@ class GrowthBench:
     """A shard whose appends are durable at once, with n topics and one of 1,000 partitions. Share
     coordinators do what it asks for."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, **arguments: Any) -> None:
         self.n = n
         consumer = ConsumerGroupConfig(assignment_interval_ms=0)
         streams = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=0)
@@ -63,7 +63,8 @@ class GrowthBench:
         self.shard = Shard(
             config=CoordinatorConfig(
                 consumer=consumer, streams=streams, share=share, new_member_join_timeout_ms=10**9
-            )
+            ),
+            **arguments,
         )
         self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
         self.shard.set_topics(TopicsImage([WIDE, *self.topics]), now=self.shard.now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -81,17 +81,6 @@ class Record(NamedTuple):
 
 
 _COMMIT, _ABORT = (TransactionMarker(committed).encoded()[0] for committed in (True, False))
-
-_STATE_VERSIONS = {83: 0, 86: 0, 87: 1}
-"""The versions of requests to share coordinators, by API."""
-
-_CONFIGS = {
-    "session.timeout.ms": "session_timeout_ms",
-    "heartbeat.interval.ms": "heartbeat_interval_ms",
-    "assignment.interval.ms": "assignment_interval_ms",
-    "initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
-    "num.standby.replicas": "num_standby_replicas",
-}
 
 
 @dataclass(slots=True)
@@ -209,7 +198,7 @@ class Replayer:
                 self.state_requests[effect.number] = effect.request
                 api = effect.request.api_key
                 assert api is not None
-                body = effect.request.encode(version=_STATE_VERSIONS[api])
+                body = effect.request.encode(version=effect.version)
                 outcome.other.append(f"persist {effect.number} {api} {body.hex()}")
             elif isinstance(effect, TransactionCompleted):
                 outcome.ended[self._tickets[effect.ticket]] = ErrorCode(effect.error_code).name
@@ -305,23 +294,9 @@ class Replayer:
 
     def _config(self, group_id: str, *pairs: str) -> None:
         """A group's own configuration, by Kafka's names; none takes it back."""
-        settings: dict[str, dict[str, int]] = {"consumer": {}, "streams": {}, "share": {}}
-        for name, value in (pair.split("=") for pair in pairs):
-            kind, _, setting = name.partition(".")
-            settings[kind][_CONFIGS[setting]] = int(value)
         self.shard.set_group_config(group_id, None, now=self.now)
-        if settings["consumer"]:
-            self.shard.set_group_config(
-                group_id, replace(self.config.consumer, **settings["consumer"]), now=self.now
-            )
-        if settings["streams"]:
-            self.shard.set_group_config(
-                group_id, replace(self.config.streams, **settings["streams"]), now=self.now
-            )
-        if settings["share"]:
-            self.shard.set_group_config(
-                group_id, replace(self.config.share, **settings["share"]), now=self.now
-            )
+        for config in self.config.group_configs(dict(pair.split("=") for pair in pairs)):
+            self.shard.set_group_config(group_id, config, now=self.now)
 
     def _persisted(self, number: str, answer: str, *ends: str) -> None:
         """The share coordinators answer: a response, or an error's name, and the ends of logs."""
@@ -334,7 +309,7 @@ class Replayer:
             self.shard.persisted(int(number), None, int(ErrorCode[answer]), now=self.now)
             return
         response = find_message(request.api_key, "response").decode(
-            bytes.fromhex(answer), version=_STATE_VERSIONS[request.api_key]
+            bytes.fromhex(answer), version=request.versions[-1]
         )
         self.shard.persisted(int(number), response, latest_offsets=offsets, now=self.now)
 

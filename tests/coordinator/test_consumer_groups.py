@@ -206,7 +206,7 @@ def test_a_test_says_who_gets_what() -> None:
     config = CoordinatorConfig(
         consumer_assignors=("fixed",), consumer=ConsumerGroupConfig(assignment_interval_ms=0)
     )
-    bench = Bench(config=config, assignors={"fixed": fixed_targets(targets)})
+    bench = Bench(config=config, assignors={"consumer": {"fixed": fixed_targets(targets)}})
     assert given_to(bench.join("a")) == [3]
     assert given_to(bench.join("b")) == [0, 1, 2]
 

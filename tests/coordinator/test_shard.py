@@ -12,6 +12,7 @@ from coordwire.codec import Message
 from coordwire.coordinator import (
     Answer,
     Append,
+    CoordinatorConfig,
     Effect,
     GroupApis,
     RequestContext,
@@ -45,9 +46,9 @@ ORDERS = TopicImage(UUID(int=7), "orders", 3)
 class Bench:
     """A shard with a log that does what the test says."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: CoordinatorConfig | None = None) -> None:
         self.now = 0
-        self.shard = Shard()
+        self.shard = Shard(config=config)
         self.apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.set_topics(TopicsImage([ORDERS]), now=self.now)
         self.shard.load([], now=self.now)

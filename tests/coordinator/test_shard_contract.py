@@ -127,7 +127,7 @@ def test_an_assignor_that_raises_is_answered() -> None:
     def assign(spec: GroupSpec) -> Any:
         return _fails() if broken else {member_id: {} for member_id in spec.members}
 
-    shard = _started(assignors={"uniform": assign})
+    shard = _started(assignors={"consumer": {"uniform": assign}})
     answer = _answer(shard, _beat(), 1)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert answer.error_message == "Failed to compute a new target assignment for epoch 2: out of order"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -32,8 +33,8 @@ CONTEXT = RequestContext(client_id="till", client_host="/192.0.2.7", new_id=lamb
 QUICK = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=0)
 
 
-def shard_with(topics: dict[str, int], config: StreamsGroupConfig = QUICK) -> Shard:
-    shard = Shard(now=1_000, config=CoordinatorConfig(streams=config))
+def shard_with(topics: dict[str, int], config: StreamsGroupConfig = QUICK, **arguments: Any) -> Shard:
+    shard = Shard(now=1_000, config=CoordinatorConfig(streams=config), **arguments)
     images = [TopicImage(UUID(int=number), *topic) for number, topic in enumerate(topics.items(), 1)]
     shard.set_topics(TopicsImage(images), now=shard.now)
     shard.load([], now=shard.now)

@@ -190,26 +190,14 @@ class ClusterFacts:
         """A group's settings, to read."""
         known = self.group_settings.get(group_id)
         if known is None:
-            groups = self.config.coordinator
-            consumer, share, streams = groups.consumer, groups.share, groups.streams
             records = self.config.share_partitions
             known = Settings(
                 GROUP_SETTINGS,
                 {
-                    "consumer.assignment.interval.ms": str(consumer.assignment_interval_ms),
-                    "consumer.heartbeat.interval.ms": str(consumer.heartbeat_interval_ms),
-                    "consumer.session.timeout.ms": str(consumer.session_timeout_ms),
-                    "streams.assignment.interval.ms": str(streams.assignment_interval_ms),
-                    "streams.heartbeat.interval.ms": str(streams.heartbeat_interval_ms),
-                    "streams.initial.rebalance.delay.ms": str(streams.initial_rebalance_delay_ms),
-                    "streams.num.standby.replicas": str(streams.num_standby_replicas),
-                    "streams.session.timeout.ms": str(streams.session_timeout_ms),
-                    "share.assignment.interval.ms": str(share.assignment_interval_ms),
+                    **self.config.coordinator.group_settings(),
                     "share.delivery.count.limit": str(records.delivery_count_limit),
-                    "share.heartbeat.interval.ms": str(share.heartbeat_interval_ms),
                     "share.partition.max.record.locks": str(records.max_record_locks),
                     "share.record.lock.duration.ms": str(records.lock_duration_ms),
-                    "share.session.timeout.ms": str(share.session_timeout_ms),
                 },
             )
         return known

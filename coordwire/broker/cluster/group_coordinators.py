@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
 
 from coordwire.broker.cluster.facts import ClusterFacts
@@ -279,31 +278,10 @@ class GroupCoordinators:
 
     def _configure(self, coordinator: GroupCoordinator, group_id: str) -> None:
         settings, now = self._facts.group_settings.get(group_id), self._facts.clock()
+        coordinator.set_group_config(group_id, None, now=now)
         if settings is None:
-            coordinator.set_group_config(group_id, None, now=now)
             return
-        config = self._facts.config.coordinator
-        consumer = replace(
-            config.consumer,
-            session_timeout_ms=settings.number("consumer.session.timeout.ms"),
-            heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
-            assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),
-        )
-        streams = replace(
-            config.streams,
-            session_timeout_ms=settings.number("streams.session.timeout.ms"),
-            heartbeat_interval_ms=settings.number("streams.heartbeat.interval.ms"),
-            assignment_interval_ms=settings.number("streams.assignment.interval.ms"),
-            initial_rebalance_delay_ms=settings.number("streams.initial.rebalance.delay.ms"),
-            num_standby_replicas=settings.number("streams.num.standby.replicas"),
-        )
-        share = replace(
-            config.share,
-            session_timeout_ms=settings.number("share.session.timeout.ms"),
-            heartbeat_interval_ms=settings.number("share.heartbeat.interval.ms"),
-            assignment_interval_ms=settings.number("share.assignment.interval.ms"),
-        )
-        for group_config in (consumer, streams, share):
+        for group_config in self._facts.config.coordinator.group_configs(settings.own):
             coordinator.set_group_config(group_id, group_config, now=now)
 
     def close(self) -> None:

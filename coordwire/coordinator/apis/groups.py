@@ -184,7 +184,7 @@ def _hide_topics(call: GuardedCall, group: Any) -> None:
         _hide_topology(call, group)
         return
     if isinstance(group, consumer_groups.DescribedGroup):
-        names = {
+        names = [
             name
             for member in group.members
             for name in (
@@ -192,12 +192,12 @@ def _hide_topics(call: GuardedCall, group: Any) -> None:
                 *(topic.topic_name for topic in member.assignment.topic_partitions),
                 *(topic.topic_name for topic in member.target_assignment.topic_partitions),
             )
-        }
+        ]
     elif isinstance(group, share_groups.DescribedGroup):
-        names = {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
+        names = [topic.topic_name for member in group.members for topic in member.assignment.topic_partitions]
     else:
         return
-    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
+    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in dict.fromkeys(names)):
         group.error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         group.error_message = (
             "The group has described topic(s) that the client is not authorized to describe."
@@ -207,8 +207,8 @@ def _hide_topics(call: GuardedCall, group: Any) -> None:
 
 def _hide_topology(call: GuardedCall, group: streams_groups.DescribedGroup) -> None:
     parts = group.topology.subtopologies if group.topology is not None else None
-    names = {name for part in parts or () for name in _topics_of(part)}
-    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
+    names = [name for part in parts or () for name in _topics_of(part)]
+    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in dict.fromkeys(names)):
         group.error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         group.error_message = "The described group uses topics that the client is not authorized to describe."
         group.group_state, group.group_epoch, group.assignment_epoch = "", 0, 0

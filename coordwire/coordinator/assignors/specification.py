@@ -1,16 +1,37 @@
-"""The input of an assignor, and the tables in which it builds its output."""
+"""The input of an assignor, its call, and the tables in which it builds its output."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, TypeVar
 from uuid import UUID
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
+from coordwire.coordinator.model.streams_member import TargetTasks
+from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.enums import ErrorCode
 
-__all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable", "fixed_targets"]
+__all__ = [
+    "Assignor",
+    "Assignors",
+    "GroupSpec",
+    "MemberSpec",
+    "StreamsAssignor",
+    "StreamsGroupSpec",
+    "StreamsMemberSpec",
+    "TargetTable",
+    "checked_assignors",
+    "computed_targets",
+    "fixed_targets",
+]
+
+log = logging.getLogger("coordwire.coordinator")
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -32,18 +53,88 @@ class GroupSpec:
     """A group as an assignor sees it.
 
     members: in the order of Apache Kafka's hash table. homogeneous: whether all subscribe to the same
-    topics. partitions: of each topic that a member subscribes to. assigned_before: all targets of the
-    group, those of former members included.
+    topics. partitions: the number of each topic's that a member subscribes to, in the order in which members
+    name them. assigned_before: all targets of a consumer group, those of former members included.
+    assignable: of a share group, the partitions by topic that may be assigned: those whose state the share
+    coordinator has.
     """
 
     members: Mapping[str, MemberSpec]
     homogeneous: bool
     partitions: Mapping[UUID, int]
     assigned_before: Sequence[Target] = ()
+    assignable: Mapping[UUID, Collection[int]] = field(default_factory=dict)
 
 
 Assignor: TypeAlias = Callable[[GroupSpec], Mapping[str, Target]]
-"""Gives each member its target; a member without one gets nothing. A test's own may be any such function."""
+"""Gives each member of a consumer or share group its target; a member without one gets nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberSpec:
+    """A member of a streams group as an assignor sees it. target: its last tasks."""
+
+    process_id: str
+    target: TargetTasks
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupSpec:
+    """A streams group as an assignor sees it.
+
+    members: in the order of Apache Kafka's hash table. subtopologies: by id, sorted; a task is a
+    subtopology and a number below its `tasks`. standby_replicas: of each task that has changelogs.
+    """
+
+    members: Mapping[str, StreamsMemberSpec]
+    subtopologies: Mapping[str, ConfiguredSubtopology]
+    standby_replicas: int
+
+
+StreamsAssignor: TypeAlias = Callable[[StreamsGroupSpec], Mapping[str, TargetTasks]]
+"""Gives each member of a streams group its tasks; a member without any gets none."""
+
+
+class Assignors(TypedDict, total=False):
+    """An embedder's assignors by kind of group and by name, in addition to Kafka's or in place of them.
+
+    consumer: by the names that `CoordinatorConfig.consumer_assignors` has. share: "simple" alone. streams:
+    "sticky" alone.
+    """
+
+    consumer: Mapping[str, Assignor]
+    share: Mapping[str, Assignor]
+    streams: Mapping[str, StreamsAssignor]
+
+
+_NAMES: Mapping[str, tuple[str, ...]] = {"consumer": (), "share": ("simple",), "streams": ("sticky",)}
+"""The kinds, with the names of those that can't have others."""
+
+
+def checked_assignors(assignors: Assignors) -> Assignors:
+    """Raises `ValueError` for a kind or a name that no group would use."""
+    for kind, by_name in assignors.items():
+        if kind not in _NAMES:
+            raise ValueError(f"expected assignors by kind: {', '.join(_NAMES)}; got {kind!r}")
+        names = _NAMES[kind]
+        for name in by_name if names else ():  # type: ignore[attr-defined]
+            if name not in names:
+                raise ValueError(f"expected a {kind} assignor with the name {names[0]!r}, got {name!r}")
+    return assignors
+
+
+def computed_targets(
+    group_id: str, epoch: int, name: str, assign: Callable[[], Mapping[str, T]]
+) -> Mapping[str, T]:
+    """What an assignor gives; a failure of one that is not Kafka's is answered."""
+    try:
+        return assign()
+    except OperationRefused:
+        raise
+    except Exception as error:
+        log.error("the assignor %s failed for the group %s: %s", name, group_id, error)
+        problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from error
 
 
 class TargetTable:

@@ -223,7 +223,7 @@ def _limit_sync(state: State, group: ClassicGroupModel) -> None:
             or not group.pending_syncs
         ):
             return NOTHING
-        for member_id in list(group.pending_syncs):
+        for member_id in sorted(group.pending_syncs):
             member = group.members.get(member_id)
             if member is not None:
                 state.listener.member_left(state.now, group, member, "not_rejoined")

@@ -6,11 +6,10 @@ last one.
 
 from __future__ import annotations
 
-import logging
 from typing import NamedTuple
 from uuid import UUID
 
-from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec
+from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec, computed_targets
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
@@ -21,10 +20,8 @@ from coordwire.coordinator.records import (
     partition_metadata_tombstone,
     target_record,
 )
-from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage, group_hash
-from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
 __all__ = [
@@ -104,9 +101,6 @@ def refresh_epoch(
     return epoch, homogeneous
 
 
-log = logging.getLogger("coordwire.coordinator")
-
-
 # --- the target ---
 
 
@@ -142,14 +136,7 @@ def update_target(
         return current_target(group, new)
     name = group.preferred_assignor(old, new) or state.config.consumer_assignors[0]
     spec = _spec(state, group, new, homogeneous)
-    try:
-        targets = _assignor(state, name)(spec)
-    except OperationRefused:
-        raise
-    except Exception as error:  # a custom assignor's own
-        log.error("the assignor %s failed for the group %s: %s", name, group.group_id, error)
-        problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from error
+    targets = computed_targets(group.group_id, epoch, name, lambda: _assignor(state, name)(spec))
     for member_id in spec.members:
         target = targets.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)
@@ -160,7 +147,7 @@ def update_target(
 
 
 def _assignor(state: State, name: str) -> Assignor:
-    return state.assignors.get(name) or ASSIGNORS[name]
+    return state.assignors.get("consumer", {}).get(name) or ASSIGNORS[name]
 
 
 def _is_time(state: State, group: ConsumerGroupModel) -> bool:
@@ -178,13 +165,13 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
         targets[new.member_id] = group.targets.get(replaced)
         members.discard(replaced)
     known: dict[tuple[tuple[str, ...], str | None], tuple[tuple[UUID, ...], int]] = {}
-    names: set[str] = set()
+    names: dict[str, None] = {}
     specs = {}
     for member_id, member in members.items():
         subscription = member.named or member.topics, member.regex
         if subscription not in known:
             subscribed = subscribed_names(group, member)
-            names.update(subscribed)
+            names.update(dict.fromkeys(subscribed))
             known[subscription] = subscribed_ids(state.topics, subscribed), len(subscribed)
         topics, count = known[subscription]
         target = targets[member_id]

@@ -108,12 +108,12 @@ class StreamsTopology:
 @dataclass(frozen=True, slots=True)
 class ConfiguredSubtopology:
     """tasks: their number, which is that of the partitions of its largest source topic. source_topics: in the
-    order of Java's HashSet."""
+    order of Java's HashSet. repartition_sinks: sorted."""
 
     tasks: int
     source_topics: tuple[str, ...]
     repartition_sources: Mapping[str, InternalTopic]
-    repartition_sinks: frozenset[str]
+    repartition_sinks: tuple[str, ...]
     changelogs: Mapping[str, InternalTopic]
 
 

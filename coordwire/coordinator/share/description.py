@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.share_group import ShareGroupModel, ShareMember
+from coordwire.coordinator.share.simple_assignor import SIMPLE
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 __all__ = ["describe_share_group"]
-
-_ASSIGNOR = "simple"
 
 
 def describe_share_group(state: State, group_id: str) -> DescribedGroup:
@@ -29,7 +28,7 @@ def describe_share_group(state: State, group_id: str) -> DescribedGroup:
         group_state=group.committed_state.value,
         group_epoch=epoch,
         assignment_epoch=assignment_epoch,
-        assignor_name=_ASSIGNOR,
+        assignor_name=SIMPLE,
         members=[_member(state.topics, member) for _, member in group.members.committed_items()],
     )
 

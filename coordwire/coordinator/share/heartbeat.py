@@ -13,7 +13,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from coordwire.codec.declarations import positional
-from coordwire.coordinator.assignors import GroupSpec, MemberSpec
+from coordwire.coordinator.assignors import GroupSpec, MemberSpec, computed_targets
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.incoming import VISIBLE, is_blank
@@ -36,7 +36,7 @@ from coordwire.coordinator.share.records import (
     member_tombstones,
     target_record,
 )
-from coordwire.coordinator.share.simple_assignor import simple_assignor
+from coordwire.coordinator.share.simple_assignor import SIMPLE, simple_assignor
 from coordwire.coordinator.snapshots import Snapshots
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.coordinator.topics import group_hash
@@ -285,11 +285,8 @@ def _updated_target(
     if group.assignment_epoch >= epoch or waits:
         return group.assignment_epoch, group.target(new.member_id)
     spec = _spec(state, group, new, homogeneous)
-    states = group.states
-    initialized = (
-        {} if states is None else {key: topic.partitions for key, topic in states.initialized.items()}
-    )
-    targets = simple_assignor(spec, initialized)
+    assignor = state.assignors.get("share", {}).get(SIMPLE) or simple_assignor
+    targets = computed_targets(group.group_id, epoch, SIMPLE, lambda: assignor(spec))
     for member_id in spec.members:
         target = targets.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)
@@ -316,7 +313,9 @@ def _spec(state: State, group: ShareGroupModel, new: ShareMember, homogeneous: b
             topics = known[subscription] = tuple(topic.id for topic in images)
             counts.update((topic.id, topic.partitions) for topic in images)
         specs[member_id] = MemberSpec(None, topics, len(member.topics), group.target(member_id))
-    return GroupSpec(specs, homogeneous, counts)
+    initialized = () if group.states is None else group.states.initialized.items()
+    assignable = {topic_id: topic.partitions for topic_id, topic in initialized}
+    return GroupSpec(specs, homogeneous, counts, assignable=assignable)
 
 
 def _reconciled(

@@ -17,17 +17,20 @@ from coordwire.coordinator.assignors import GroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import Target
 
-__all__ = ["simple_assignor"]
+__all__ = ["SIMPLE", "simple_assignor"]
+
+SIMPLE = "simple"
+"""The name of the assignor, which a share group's description has."""
 
 _Table = HashMap[UUID, HashSet[int]]
 _Place = tuple[UUID, int]
 
 
-def simple_assignor(spec: GroupSpec, initialized: Mapping[UUID, HashSet[int]]) -> Mapping[str, Target]:
-    """Each member's target. initialized: the partitions whose state the share coordinator has."""
+def simple_assignor(spec: GroupSpec) -> Mapping[str, Target]:
+    """Each member's target."""
     if not spec.members:
         return {}
-    assignment = _Assignment(spec, initialized)
+    assignment = _Assignment(spec)
     if not assignment.topics:
         return {}
     if spec.homogeneous:
@@ -41,11 +44,11 @@ def simple_assignor(spec: GroupSpec, initialized: Mapping[UUID, HashSet[int]]) -
 class _Assignment:
     """The members by number, what they had, and copies of that for those that change."""
 
-    def __init__(self, spec: GroupSpec, initialized: Mapping[UUID, HashSet[int]]) -> None:
+    def __init__(self, spec: GroupSpec) -> None:
         self.ids = list(spec.members)
         self._old = [member.target for member in spec.members.values()]
         self._new: list[_Table | None] = [None] * len(self.ids)
-        self._initialized = initialized
+        self._assignable = spec.assignable
         self._counts = spec.partitions
         self.subscribers: dict[UUID, list[int]] = {}
         self.owners: dict[UUID, list[int]] = {}
@@ -65,8 +68,8 @@ class _Assignment:
 
     def partitions(self, topic: UUID) -> list[int]:
         """The partitions of a topic that can be assigned."""
-        initialized = self._initialized.get(topic, ())
-        return [partition for partition in range(self._counts[topic]) if partition in initialized]
+        assignable = self._assignable.get(topic, ())
+        return [partition for partition in range(self._counts[topic]) if partition in assignable]
 
     def old(self, number: int) -> Target:
         return self._old[number]

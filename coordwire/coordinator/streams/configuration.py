@@ -264,7 +264,7 @@ def _configured(part: Subtopology, counts: _PartitionCounts) -> ConfiguredSubtop
         raise _contradiction()
     return ConfiguredSubtopology(
         tasks, tuple(HashSet.copy_of(part.source_topics)), repartition_sources,
-        frozenset(part.repartition_sink_topics), changelogs,
+        tuple(sorted(set(part.repartition_sink_topics))), changelogs,
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def _configured_topology(configured: ConfiguredTopology) -> Topology:
             Subtopology(
                 subtopology_id=part_id,
                 source_topics=sorted(part.source_topics),
-                repartition_sink_topics=sorted(part.repartition_sinks),
+                repartition_sink_topics=list(part.repartition_sinks),
                 repartition_source_topics=_configured_topics(part.repartition_sources.values()),
                 state_changelog_topics=_configured_topics(part.changelogs.values()),
             )

@@ -15,15 +15,17 @@ Strategy: a binary heap as Java has it. `heapq` sifts in another way, so that it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Generic, TypeVar
 
+from coordwire.coordinator.assignors import StreamsGroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_member import TargetTasks
-from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 
-__all__ = ["JavaQueue", "StreamsMemberSpec", "assign_tasks"]
+__all__ = ["STICKY", "JavaQueue", "sticky_assignor"]
+
+STICKY = "sticky"
+"""The name of the assignor."""
 
 T = TypeVar("T")
 
@@ -87,23 +89,11 @@ Task = tuple[str, int]
 """Subtopology and partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsMemberSpec:
-    """A member as the assignor sees it. target: the last one."""
-
-    process_id: str
-    target: TargetTasks
-
-
-def assign_tasks(
-    members: Mapping[str, StreamsMemberSpec],
-    subtopologies: Mapping[str, ConfiguredSubtopology],
-    standby_replicas: int,
-) -> dict[str, TargetTasks]:
-    """The target of each member, in their order; members are in the order of Java's HashMap."""
-    assignment = _Assignment(members, subtopologies, standby_replicas)
+def sticky_assignor(spec: StreamsGroupSpec) -> Mapping[str, TargetTasks]:
+    """The target of each member, in their order."""
+    assignment = _Assignment(spec)
     assignment.assign_active()
-    if standby_replicas > 0:
+    if spec.standby_replicas > 0:
         assignment.assign_standby()
     return assignment.targets()
 
@@ -170,12 +160,8 @@ class _Share:
 
 
 class _Assignment:
-    def __init__(
-        self,
-        members: Mapping[str, StreamsMemberSpec],
-        subtopologies: Mapping[str, ConfiguredSubtopology],
-        standby_replicas: int,
-    ) -> None:
+    def __init__(self, spec: StreamsGroupSpec) -> None:
+        members, subtopologies, standby_replicas = spec.members, spec.subtopologies, spec.standby_replicas
         self._replicas = standby_replicas
         self._parts = subtopologies
         self._members = members
@@ -189,17 +175,17 @@ class _Assignment:
         self._process_of: dict[str, _Process] = {}
         self._active: dict[str, list[Task]] = {member_id: [] for member_id in members}
         self._standby: dict[str, list[Task]] = {member_id: [] for member_id in members}
-        for member_id, spec in members.items():
-            process = self._processes.get(spec.process_id)
+        for member_id, member in members.items():
+            process = self._processes.get(member.process_id)
             if process is None:
-                process = self._processes[spec.process_id] = _Process()
+                process = self._processes[member.process_id] = _Process()
             process.members[member_id] = [0]
             self._process_of[member_id] = process
-            for part_id, partitions in spec.target.active.items():
+            for part_id, partitions in member.target.active.items():
                 self._last_active.update(
                     dict.fromkeys(((part_id, number) for number in partitions), member_id)
                 )
-            for part_id, partitions in spec.target.standby.items():
+            for part_id, partitions in member.target.standby.items():
                 for number in partitions:
                     self._last_standby.setdefault((part_id, number), []).append(member_id)
         self._ordered = self._processes.values()

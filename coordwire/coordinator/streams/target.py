@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from coordwire.coordinator.assignors import StreamsGroupSpec, StreamsMemberSpec, computed_targets
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
@@ -15,7 +16,7 @@ from coordwire.coordinator.model.streams_topology import ConfiguredTopology
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import assignment_epoch_record, target_record
 from coordwire.coordinator.streams.sessions import find_streams_group, initial_delay_key
-from coordwire.coordinator.streams.sticky_assignor import StreamsMemberSpec, assign_tasks
+from coordwire.coordinator.streams.sticky_assignor import STICKY, sticky_assignor
 from coordwire.enums import StreamsGroupStatus
 from coordwire.logs import LogRecord
 from coordwire.messages.streams_group_heartbeat import Status
@@ -90,8 +91,11 @@ def _compute(
             member_id: StreamsMemberSpec(known.process_id, group.target(member_id))
             for member_id, known in members.items()
         }
-        targets = assign_tasks(specs, parts, standby_replicas)
-    for member_id, target in targets.items():
+        spec = StreamsGroupSpec(specs, parts, standby_replicas)
+        assignor = state.assignors.get("streams", {}).get(STICKY) or sticky_assignor
+        targets.update(computed_targets(group.group_id, epoch, STICKY, lambda: assignor(spec)))
+    for member_id in members:
+        target = targets[member_id]
         if group.targets.get(member_id) != target:
             records.append(target_record(group.group_id, member_id, target))
     records.append(assignment_epoch_record(group.group_id, epoch, state.now))

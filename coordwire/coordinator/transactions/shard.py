@@ -213,7 +213,7 @@ class TransactionShard:
         def operation() -> None:
             known = checked_producer(self._find(name), producer_id, epoch).places
             missing = int(ErrorCode.TRANSACTION_ABORTABLE)
-            errors = {place: 0 if place in known else missing for place in places}
+            errors = {place: 0 if place in known else missing for place in sorted(places)}
             self._log.answer(TransactionOutcome(ticket=ticket, places=errors))
 
         self._try(operation, lambda error: self._answer(ticket, error))
