@@ -22,9 +22,9 @@ def test_the_hash_seed_of_a_process_changes_nothing() -> None:
         )
         for seed in SEEDS
     ]
-    first, *others = [process.communicate()[0].splitlines() for process in processes]
+    first, *further = [process.communicate()[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0] * len(SEEDS)
     assert len(first) == 9
     assert len({line.split()[0] for line in first}) == 9
-    for lines in others:
+    for lines in further:
         assert lines == first

@@ -61,7 +61,7 @@ from coordwire.messages.streams_group_heartbeat import (
     TopicInfo,
 )
 from tests.coordinator.growth_bench import WIDE, WIDE_PARTS, GrowthBench
-from tests.growth import Counter, assert_increments, counting
+from tests.growth import Counter, assert_increments, assert_linear, counting
 
 SIZES = (12, 24, 48)
 
@@ -585,3 +585,62 @@ def test_what_a_request_costs_grows_with_n(case: Case, counter: Counter) -> None
 def test_every_request_is_here() -> None:
     assert CASES.keys() == REQUESTS.keys()
     assert all(CASES.values())
+
+
+# --- all members send heartbeats ---
+
+
+def _steady_share_members(n: int) -> tuple[GrowthBench, list[Made]]:
+    bench = GrowthBench(n)
+    bench.share_members()
+    group: Any = bench.shard.groups["shg"]
+    epoch = group.epoch
+    beats: list[Made] = [(bench.share_beat(number, None, member_epoch=epoch), 1) for number in range(n)]
+    for request, version in beats:
+        bench.send(request, version)
+    return bench, beats
+
+
+def _steady_streams_members(n: int) -> tuple[GrowthBench, list[Made]]:
+    bench = GrowthBench(n)
+    bench.streams_members()
+    group: Any = bench.shard.groups["sg"]
+    unchanged = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks", "process_id"))
+    for _ in range(3):  # they give up what they had as the first, and take what they have now
+        for number in range(n):
+            member = group.members[bench.name("m", number)]
+            tasks = [
+                StreamsGroupHeartbeatRequestTaskIds(subtopology_id=part_id, partitions=sorted(parts))
+                for part_id, parts in member.tasks.active.items()
+            ]
+            fields = {"member_epoch": member.epoch, "active_tasks": tasks, "rebalance_timeout_ms": -1}
+            bench.send(bench.streams_beat(number, None, **fields), 0)
+            group = bench.shard.groups["sg"]
+    epoch = group.epoch
+    fields = {"member_epoch": epoch, "rebalance_timeout_ms": -1, **unchanged}
+    return bench, [(bench.streams_beat(number, None, **fields), 0) for number in range(n)]
+
+
+@pytest.mark.parametrize("make", [_steady_share_members, _steady_streams_members])
+def test_a_round_of_heartbeats_is_linear_in_the_members(
+    make: Callable[[int], tuple[GrowthBench, list[Made]]],
+) -> None:
+    def beat(case: tuple[GrowthBench, list[Made]]) -> None:
+        bench, beats = case
+        for request, version in beats:
+            (answer,) = bench.send(request, version)
+            assert answer.error_code == 0
+
+    assert_linear(make, beat, 12)
+
+
+def test_members_that_are_silent_at_once_leave_in_linear_work() -> None:
+    """The end of each session, with its records, costs the same whatever the number of members is."""
+
+    def silent(case: tuple[GrowthBench, list[Made]]) -> None:
+        bench, _ = case
+        bench.advance(100_000)
+        group: Any = bench.shard.groups["shg"]
+        assert group.is_empty
+
+    assert_linear(_steady_share_members, silent, 12)
