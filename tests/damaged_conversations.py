@@ -248,6 +248,15 @@ Frames = list[tuple[bool, bytearray]]
 """Frames with their prefixes, and whether each goes to the client."""
 
 
+def damaged_frames(draw: Draw, damages: int | None = None) -> Frames:
+    """The frames of a connection. damages: how many places are damaged, by default 0 to 3."""
+    frames = _frames(draw)
+    for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3, 3)) if damages is None else damages):
+        if frames:
+            _damage(draw, frames)
+    return frames
+
+
 def _frames(draw: Draw) -> Frames:
     first = draw.choice((0, 1, 7, 1000, draw.randrange(1 << 31)))
     client = draw.choice(("c", "admin-1", None, "rdkafka"))
@@ -351,12 +360,9 @@ class Conversation:
 
 
 def conversation(seed: int, *, damages: int | None = None) -> Conversation:
-    """damages: how many places are damaged, by default 0 to 3."""
+    """damages: as for `damaged_frames`."""
     draw = random.Random(seed)
-    frames = _frames(draw)
-    for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3, 3)) if damages is None else damages):
-        if frames:
-            _damage(draw, frames)
+    frames = damaged_frames(draw, damages)
     kept = draw.choice(("both", "both", "both", "answers", "requests", "middle", "inside"))
     match kept:
         case "answers" | "requests":

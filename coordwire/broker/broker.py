@@ -30,14 +30,16 @@ from typing import Self
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.log_cleaning import schedule
 from coordwire.broker.cluster.topics import bad_name
-from coordwire.broker.connections.client_link import ClientLink, Recording
+from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.security.authentication import SaslMechanisms
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
@@ -98,8 +100,9 @@ class Broker:
     of its own. port: of the first node, 0 for any that is free; the others follow it, or are any too. host:
     where to listen. data: a folder for the logs; None keeps them in memory. tls: for all connections.
     advertised: the addresses that clients are given, one a node in their order, where they are not those that
-    the nodes listen on. traffic: gets what goes over the connections. faults: what is to go wrong. watchers:
-    called when requests were handled or something was due, until they give True.
+    the nodes listen on. traffic: gets what goes over the connections. show_secrets: whether it gets
+    passwords and tokens too, which else are blanked. faults: what is to go wrong. watchers: called when
+    requests were handled or something was due, until they give True.
 
     `start` raises `OSError` where it cannot listen, `DataFolderError` for a folder that it cannot use.
     """
@@ -116,6 +119,7 @@ class Broker:
         tls: ssl.SSLContext | None = None,
         advertised: Sequence[tuple[str, int]] = (),
         traffic: Recording | None = None,
+        show_secrets: bool = True,
     ) -> None:
         if nodes < 1:
             raise ValueError(f"expected at least 1 node, got {nodes}")
@@ -153,6 +157,7 @@ class Broker:
         self.faults = Faults()
         self.moves = ClusterMoves(self, self.faults.waits)
         self.traffic = traffic
+        self.recorded_requests = None if show_secrets else PendingRequests(MOST_REQUESTS)
         self.watchers: list[Callable[[Broker], object]] = []
 
     @classmethod

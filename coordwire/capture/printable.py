@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 _NUMBER = re.compile(r"-?[0-9]{8,}")
-_BOUND = 9_999_999
+BOUND = 9_999_999
+"""No number above that is quoted: its bytes may be a text's."""
 
 
 def shown(text: str) -> str:
@@ -23,4 +24,4 @@ def shown(text: str) -> str:
 def without_numbers(reason: str) -> str:
     """The reason of a refusal without numbers of four bytes or more: where bytes aren't what they are taken
     for, a length is a piece of a text, and that may be a secret."""
-    return _NUMBER.sub(lambda match: f"{'less than -' if match[0] < '0' else 'more than '}{_BOUND}", reason)
+    return _NUMBER.sub(lambda match: f"{'less than -' if match[0] < '0' else 'more than '}{BOUND}", reason)

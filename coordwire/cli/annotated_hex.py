@@ -13,13 +13,11 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import NOTHING, is_accounted_for, withheld
+from coordwire.capture.redaction.secret_fields import WIDE
 from coordwire.cli.terminal import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, show_body, show_message
-
-WIDE = frozenset(("int32", "uint32", "int64", "float64"))
-"""Numbers beside a secret, whose bytes aren't shown: they are a piece of it where its length was damaged."""
 
 
 class HexFormat:

@@ -13,6 +13,7 @@ import argparse
 import logging
 import os
 import ssl
+import stat
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ __all__ = [
     "SHOWN",
     "Receivers",
     "Repeats",
+    "capture_file",
     "configure_log",
     "configure_tls",
     "fault_rule",
@@ -165,6 +167,17 @@ class Receivers:
     def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
         for place in self._places:
             place.add(connection, data, to_client=to_client)
+
+
+def capture_file(path: Path, mode: str) -> BinaryIO:
+    """Open a capture to write, which only its user can read: a file that exists gets that mode too.
+
+    Raises `OSError`.
+    """
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+    if os.name == "posix" and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fchmod(file.fileno(), 0o600)
+    return cast("BinaryIO", file)
 
 
 def shown_by(words: Sequence[str]) -> LiveTraffic:

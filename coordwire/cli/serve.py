@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.cli import Failure
 from coordwire.cli.listening import (
     Receivers,
+    capture_file,
     configure_log,
     configure_tls,
     fault_rule,
@@ -133,6 +134,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--pcap", type=Path, metavar="FILE", help="write what is sent and received to a capture"
     )
     parser.add_argument(
+        "--show-secrets", action="store_true", help="write passwords, tokens and keys to it too"
+    )
+    parser.add_argument(
         "--timeline", action="store_true", help="show what happens to groups, while it happens"
     )
     parser.add_argument(
@@ -238,7 +242,7 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
     traffic = []
     if options.pcap is not None:
         try:
-            traffic.append(LiveTraffic(options.pcap.open("wb")))
+            traffic.append(LiveTraffic(capture_file(options.pcap, "wb")))
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
@@ -270,6 +274,7 @@ async def _serve(
         port=options.port,
         tls=tls,
         advertised=advertised,
+        show_secrets=options.show_secrets,
     )
     for rule in faults:
         broker.faults.add(rule)

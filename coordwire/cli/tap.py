@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.cli import Failure, cluster_options
 from coordwire.cli.listening import (
     Receivers,
+    capture_file,
     configure_log,
     configure_tls,
     fault_rule,
@@ -144,7 +145,7 @@ def _receivers(options: argparse.Namespace) -> list[LiveTraffic]:
     places = []
     if options.save is not None:
         try:
-            file = options.save.open("xb")
+            file = capture_file(options.save, "xb")
         except OSError as error:
             raise Failure(f"tap: --save: {error}") from None
         places.append(LiveTraffic(file, pcapng=options.save.suffix != ".pcap"))

@@ -10,7 +10,6 @@
     topic_ids.py            names of topics by id, partitions of fetch sessions
     script.py               functions of the user, called for each frame; the frames as they leave them
     rewritten_frames.py     frames with another message
-    recorded_connection.py  a connection's bytes as they are recorded, without secrets
     harness.py              KafkaTap: a tap as the fixture `kafka_tap` gives it
     counts.py               frames in, out, changed and why
 

@@ -1,8 +1,8 @@
 """`FrameReading`: which frames of a connection have to be read, and their messages.
 
-Strategy: a request is read where a rule or a script may take it, where secrets are blanked in the recording,
-or where it decides how the frames after it are read; a response where its request was read for a rule or a
-script, where its API may name brokers or topics with their ids, and where it has secrets. Rules: what cannot
+Strategy: a request is read where a rule or a script may take it, or where it decides how the frames after it
+are read; a response where its request was read for a rule or a script, and where its API may name brokers or
+topics with their ids. Rules: what cannot
 be read passes as it is, and is counted; the first bytes of a large frame suffice to know whether it has to be
 read.
 """
@@ -26,7 +26,6 @@ from coordwire.frames import (
 from coordwire.messages import FetchRequest, ProduceRequest
 from coordwire.tap.addresses import names_brokers, shows_no_address
 from coordwire.tap.counts import TapCounts
-from coordwire.tap.recorded_connection import RecordedConnection
 from coordwire.tap.script import Script
 from coordwire.tap.topic_ids import names_topics
 from coordwire.tap.unanswered_requests import UnansweredRequest
@@ -53,11 +52,10 @@ class ReadingHub(Protocol):
 
 
 class FrameReading:
-    """The frames of one connection. record: what is recorded of it."""
+    """The frames of one connection."""
 
-    def __init__(self, hub: ReadingHub, record: RecordedConnection) -> None:
+    def __init__(self, hub: ReadingHub) -> None:
         self._hub = hub
-        self._record = record
 
     def is_read(self, key: int) -> bool:
         """Whether requests of an API have to be read."""
@@ -65,7 +63,7 @@ class FrameReading:
 
     def is_read_whole(self, key: int) -> bool:
         """Whether all of them have to be read, whatever their first bytes are."""
-        return self._hub.script.is_there or self._record.hides(key, to_client=False) or self._may_fault(key)
+        return self._hub.script.is_there or self._may_fault(key)
 
     def must_be_known(self, key: int) -> bool:
         """Whether the versions of an API must be those that can be read here."""
@@ -97,7 +95,6 @@ class FrameReading:
             or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
             or names_topics(key, version)
             or (isinstance(request, FetchRequest) and request.session_epoch == 0)
-            or self._record.hides(key, to_client=True)
         )
 
     def request(self, wire: bytes, key: int) -> RequestFrame | None:

@@ -2,13 +2,13 @@
 
 Strategy: each side is a `Lane`, which gives whole frames. A frame that does not have to be read is sent on as
 it came, by its first bytes alone, and a large one in the pieces in which it comes. A frame is read where its
-API may name brokers, where a rule or a script may take it, where secrets are blanked in the recording, or
-where it decides how the frames after it are read (Produce: whether there is an answer; SaslHandshake: whether
-bare tokens follow). It is encoded again only where it was changed. Rules: responses keep the order of their
-requests. A request that a rule takes, or that the tap answers, waits until those before it are answered, and
-those after it wait for it, as in a broker. What cannot be read passes as it is. The requests that wait for
-answers are bounded; with too many of them, the client is not read. A broker that does not answer is waited
-for as long as its client stays, as without a tap.
+API may name brokers, where a rule or a script may take it, or where it decides how the frames after it are
+read (Produce: whether there is an answer; SaslHandshake: whether bare tokens follow). It is encoded again
+only where it was changed. A recording without secrets reads all frames for itself. Rules: responses keep the
+order of their requests. A request that a rule takes, or that the tap answers, waits until those before it are
+answered, and those after it wait for it, as in a broker. What cannot be read passes as it is. The requests
+that wait for answers are bounded; with too many of them, the client is not read. A broker that does not
+answer is waited for as long as its client stays, as without a tap.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from functools import partial
 from typing import Any, Protocol
 
 from coordwire.broker.cluster.promise import HandlerRun, Promise
-from coordwire.broker.connections.client_link import Recording
+from coordwire.broker.connections.recorded_connection import RecordedConnection, Recording
 from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.faulted_call import FaultedCall, Timer, handles_of
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.client.settings import Address, shown_address
 from coordwire.codec import Message
 from coordwire.connection.kafka import is_fire_and_forget, starts_handshake
 from coordwire.errors import CoordwireError, NotInVersion
 from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_response
 from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
-from coordwire.messages.headers import ResponseHeader
 from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
 from coordwire.tap.frame_reading import FrameReading, ReadingHub, is_token, produce_has_answer
 from coordwire.tap.lane import PATIENCE, Lane, LaneHub
-from coordwire.tap.recorded_connection import RecordedConnection
 from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
 from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
@@ -68,7 +67,8 @@ class TapHub(LaneHub, ReadingHub, Protocol):
     def traffic(self) -> Recording | None: ...
 
     @property
-    def show_secrets(self) -> bool: ...
+    def recorded_requests(self) -> PendingRequests | None:
+        """Where requests wait whose answers are recorded without secrets; None if all is recorded."""
 
     @property
     def sessions(self) -> SessionPartitions: ...
@@ -116,8 +116,8 @@ class TapLink:
         self._handshake = False
         """One waits for its answer; what comes after it is not read until then."""
         self._owed_tokens = 0
-        self._record = RecordedConnection(show_secrets=hub.show_secrets)
-        self._reading = FrameReading(hub, self._record)
+        self._record: RecordedConnection | None = None
+        self._reading = FrameReading(hub)
         self.peer = "a client"
 
     # --- the beginning ---
@@ -131,8 +131,9 @@ class TapLink:
         self._hub.join(self)
         if isinstance(peer, tuple) and isinstance(own, tuple):
             self.peer = f"{peer[0]}:{peer[1]}"
-            if self._hub.traffic is not None:
-                self._record.open(self._hub.traffic, peer[:2], own[:2])
+            hub = self._hub
+            if hub.traffic is not None:
+                self._record = RecordedConnection(hub.traffic, peer[:2], own[:2], hub.recorded_requests)
         self._connecting = self._hub.connect(self)
         return True
 
@@ -217,7 +218,7 @@ class TapLink:
 
     def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
         is_response = lane is self.broker
-        self._record.add(piece, to_client=is_response)
+        self._add_record(piece, to_client=is_response)
         (self.client if is_response else self.broker).send(piece)
         if not is_last:
             return
@@ -255,16 +256,26 @@ class TapLink:
             return
         if remainder and self._is_coupled:
             if lane is self.client:
-                self._record.add(remainder, to_client=False)
+                self._add_record(remainder, to_client=False)
                 self.broker.send(remainder)
             elif not self._is_silent:
-                self._record.add(remainder, to_client=True)
+                self._add_record(remainder, to_client=True)
                 self.client.send(remainder)
         self._end()
 
     def failed(self, lane: Lane, reason: str) -> None:
         side = "client" if lane is self.client else f"broker {shown_address(self.address)}"
         self.refuse(f"{reason}, from the {side}")
+
+    def _add_record(self, data: bytes, *, to_client: bool) -> None:
+        """Record bytes that pass."""
+        if self._record is not None and not self._is_over:
+            self._record.add(data, to_client=to_client)
+
+    @property
+    def _needs_frames(self) -> bool:
+        """Whether the recording needs whole frames."""
+        return self._record is not None and self._record.needs_frames
 
     # --- the end ---
 
@@ -289,6 +300,8 @@ class TapLink:
         if run is not None:
             run.close()
         self._unanswered.clear()
+        if self._record is not None:
+            self._record.close()
         self.client.close()
         self.broker.close()
         self._hub.leave(self)
@@ -305,7 +318,7 @@ class TapLink:
         """Begin to pass a large request in pieces, if it does not have to be read, or if its first bytes are
         enough: those of a Produce that show whether it has an answer."""
         key, version, number = _HEAD.unpack_from(head, PREFIX)
-        if self._tokens_follow or self._reading.is_read_whole(key):
+        if self._tokens_follow or self._needs_frames or self._reading.is_read_whole(key):
             return False
         has_answer = produce_has_answer(head) if self._reading.is_read(key) else True
         if has_answer is None:
@@ -319,17 +332,17 @@ class TapLink:
         if self._tokens_follow:
             if is_token(wire):
                 self._owed_tokens += 1
-                self._record.add_token(wire, to_client=False)
+                self._add_record(wire, to_client=False)
                 self._send_on(wire)
                 return
             self._tokens_follow = False
         if len(wire) < PREFIX + _HEAD.size:
-            self._record.add(wire, to_client=False)
+            self._add_record(wire, to_client=False)
             self._send_on(wire)
             return
         key, version, number = _HEAD.unpack_from(wire, PREFIX)
         frame = self._reading.request(wire, key)
-        self._record.add_frame(wire, frame, key, to_client=False)
+        self._add_record(wire, to_client=False)
         if frame is None:
             self._unanswered.add(number, UnansweredRequest(key, version))
             self._send_on(wire)
@@ -447,7 +460,7 @@ class TapLink:
         if frame is not None and not is_fire_and_forget(frame.message):
             wire = self._own_wire(frame, response)
             half = wire[: len(wire) // 2]
-            self._record.add(half, to_client=True)
+            self._add_record(half, to_client=True)
             self.client.send(half)
         self.hang_up()
 
@@ -500,15 +513,7 @@ class TapLink:
             self._hub.counts.changed["fault"] += 1
         elif arrived is not None:
             wire = arrived[0]
-        read = ResponseFrame(
-            header=ResponseHeader(correlation_id=frame.correlation_id),
-            message=response,
-            api_key=frame.api_key,
-            api_version=frame.api_version,
-            body_version=frame.api_version,
-            size=len(wire) - PREFIX,
-        )
-        self._record.add_frame(wire, read, frame.api_key, to_client=True)
+        self._add_record(wire, to_client=True)
         self._pass_back(wire)
 
     def _own_wire(self, frame: RequestFrame, response: Message) -> bytes:
@@ -525,7 +530,7 @@ class TapLink:
 
     def _passes_response(self, head: bytes) -> bool:
         """Begin to pass a large response in pieces, if it does not have to be read."""
-        if not self._is_coupled or self._is_silent or self._owed_tokens:
+        if not self._is_coupled or self._is_silent or self._owed_tokens or self._needs_frames:
             return False
         (number,) = _ID.unpack_from(head, PREFIX)
         unanswered = self._unanswered.get(number)
@@ -538,14 +543,14 @@ class TapLink:
     def _response(self, wire: bytes) -> None:
         if self._owed_tokens:
             self._owed_tokens -= 1
-            self._record.add_token(wire, to_client=True)
+            self._add_record(wire, to_client=True)
             self._pass_back(wire)
             return
         is_numbered = len(wire) >= PREFIX + _ID.size
         unanswered = self._unanswered.pop(_ID.unpack_from(wire, PREFIX)[0]) if is_numbered else None
         if unanswered is None:
             self._hub.counts.unmatched += 1
-            self._record.add_unmatched(wire)
+            self._add_record(wire, to_client=True)
             self._pass_back(wire)
             return
         key, frame = unanswered.api_key, self._reading.response(wire, unanswered)
@@ -555,7 +560,7 @@ class TapLink:
         if frame is not None:
             wire = self._changed(wire, frame, unanswered)
         if frame is None or unanswered.promise is None:
-            self._record.add_frame(wire, frame, key, to_client=True)
+            self._add_record(wire, to_client=True)
             self._pass_back(wire)
         else:
             self._arrived = wire, frame

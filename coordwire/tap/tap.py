@@ -25,11 +25,12 @@ from types import TracebackType
 from typing import Self
 
 from coordwire.broker.broker import reporting
-from coordwire.broker.connections.client_link import Recording
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.client.authentication import BlockingCall, Sasl
 from coordwire.client.errors import located
 from coordwire.client.opening import Session, opening
@@ -93,7 +94,7 @@ class Tap:
         self._tls = reporting(tls)
         self.script = script or Script()
         self.traffic = traffic
-        self.show_secrets = show_secrets
+        self.recorded_requests = None if show_secrets else PendingRequests(MOST_REQUESTS)
         self._max_frame = max_frame
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: dict[Address, socket.socket] = {}

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import ssl
+import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -24,6 +25,7 @@ from coordwire.cli.listening import PERIOD, SHOWN, Repeats
 from coordwire.cli.serve import read_users
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
+from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     MetadataRequest,
     MetadataResponse,
@@ -65,6 +67,44 @@ def test_it_serves_until_it_is_ended(tmp_path: Path) -> None:
     capture = Capture(io.BytesIO(pcap.read_bytes()), "traffic", ports={int(port)})
     results = [type(entry.message) for entry in capture.entries() if isinstance(entry, FrameEntry)]
     assert results == [MetadataRequest, MetadataResponse] * 2
+
+
+@pytest.mark.parametrize("shows", [False, True])
+def test_its_capture_has_secrets_only_on_request(tmp_path: Path, shows: bool) -> None:
+    pcap = tmp_path / "traffic.pcap"
+    pcap.write_bytes(b"")
+    pcap.chmod(0o644)
+    command = [sys.executable, "-m", "coordwire", "serve", "--port", "0", "--pcap", str(pcap), "-q"]
+    environment = os.environ | {"COORDWIRE_USERS": "ann:a-password-of-hers"}
+    process = subprocess.Popen(
+        command + ["--show-secrets"] * shows, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        host, _, port = process.stdout.readline().strip().rpartition(":")
+        with socket.create_connection((host, int(port)), WAIT) as link:
+            client = Connection("client")
+            token = PlainCredentials(user="ann", password="a-password-of-hers").encode()
+            for request, version in (
+                (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+                (SaslAuthenticateRequest(auth_bytes=token), 2),
+            ):
+                link.sendall(client.send(request, version=version))
+                while client.next_event() is None:
+                    client.receive_data(link.recv(1 << 16))
+            half = client.send(SaslAuthenticateRequest(auth_bytes=token), version=2)[:-1]
+            link.sendall(half)
+            link.shutdown(socket.SHUT_WR)
+            assert link.recv(1) == b""  # it was read
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=WAIT)
+    assert pcap.read_bytes().count(b"a-password-of-hers"[:8]) == 2 * shows
+    assert stat.S_IMODE(pcap.stat().st_mode) == 0o600
+    entries = list(Capture(io.BytesIO(pcap.read_bytes()), "traffic", ports={int(port)}).entries())
+    assert [entry.error for entry in entries[:4] if isinstance(entry, FrameEntry)] == [None] * 4
+    assert isinstance(entries[4], UnreadableRange)
+    assert entries[4].length == len(half)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import ssl
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -118,6 +119,7 @@ def test_a_pcap_is_what_decode_and_timeline_read(tmp_path: Path, capsys: pytest.
             tapped.end()
         assert (tapped.out, tapped.errors) == ("", "")
         assert saved.read_bytes().startswith(magic)
+        assert stat.S_IMODE(saved.stat().st_mode) == 0o600
         assert main(["timeline", str(saved)]) == 0
         assert "payments" in capsys.readouterr().out
 

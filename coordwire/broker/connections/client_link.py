@@ -21,6 +21,7 @@ from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
+from coordwire.broker.connections.recorded_connection import RecordedConnection, Recording
 from coordwire.broker.connections.turns import REQUEST, Turns
 from coordwire.broker.connections.version_fit import fit, refused
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
@@ -29,6 +30,7 @@ from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
 from coordwire.broker.security.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
@@ -38,7 +40,7 @@ from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
 from coordwire.versions import ApiKey
 
-__all__ = ["ClientLink", "Hub", "Recording"]
+__all__ = ["ClientLink", "Hub"]
 
 log = logging.getLogger("coordwire.broker")
 
@@ -52,16 +54,6 @@ _TLS_WRITE = 1 << 18
 """The most bytes given to TLS at once: it encrypts all of them before it counts what is unsent."""
 
 _IDLE, _QUEUED, _RUNNING, _HANDLING, _WAITING, _DRAINING, _STARVED, _CLOSED = LinkState
-
-
-class Recording(Protocol):
-    """A recording of the bytes of connections."""
-
-    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
-        """A connection was made; its number."""
-
-    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
-        """Bytes went over a connection."""
 
 
 class Hub(Protocol):
@@ -88,6 +80,9 @@ class Hub(Protocol):
     @property
     def traffic(self) -> Recording | None: ...
 
+    @property
+    def recorded_requests(self) -> PendingRequests | None: ...
+
     def join(self, link: ClientLink) -> bool:
         """A connection was made; whether there may be another."""
 
@@ -106,8 +101,8 @@ class ClientLink(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_apis", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls", "_node",
-        "_number", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_release", "_run",
-        "_sasl", "_spent", "_state", "_traffic", "_transport", "_written", "held_bytes",
+        "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_record", "_release", "_run",
+        "_sasl", "_spent", "_state", "_transport", "_written", "held_bytes",
     )  # fmt: skip
 
     def __init__(self, hub: Hub, node: int) -> None:
@@ -116,8 +111,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._connection = Connection("server")
         self._transport: asyncio.Transport | None = None
         self._is_tls = False
-        self._traffic: Recording | None = None
-        self._number = -1
+        self._record: RecordedConnection | None = None
         self._host = "/127.0.0.1"
         self._peer = "127.0.0.1"
         self._opening = b""
@@ -163,10 +157,10 @@ class ClientLink(asyncio.BufferedProtocol):
             self.abort()
             return
         log.debug("connection from %s", self._peer)
-        self._traffic = self._hub.traffic
-        if self._traffic is not None and isinstance(peer, tuple):
+        if self._hub.traffic is not None and isinstance(peer, tuple):
             own = connected.get_extra_info("sockname")
-            self._number = self._traffic.opened(peer[:2], own[:2])
+            waiting = self._hub.recorded_requests
+            self._record = RecordedConnection(self._hub.traffic, peer[:2], own[:2], waiting)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer, size = self._hub.read_buffer, self._hub.memory.read_size
@@ -177,8 +171,8 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle the bytes that came for one turn, unless earlier bytes wait for theirs."""
-        if self._traffic is not None:
-            self._traffic.add(self._number, data, to_client=False)
+        if self._record is not None:
+            self._record.add(data, to_client=False)
         if not self._received:
             self._opening = data[:8]
         self._received += len(data)
@@ -200,6 +194,8 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("connection from %s ended", self._peer)
+        if self._record is not None:
+            self._record.close()
         self._transport = None
         self._state = _CLOSED
         self._hub.leave(self)
@@ -547,8 +543,8 @@ class ClientLink(asyncio.BufferedProtocol):
             self._state = _CLOSED
             return
         data = out[0] if len(out) == 1 else b"".join(out)
-        if self._traffic is not None:
-            self._traffic.add(self._number, data, to_client=True)
+        if self._record is not None:
+            self._record.add(data, to_client=True)
         self._written += len(data)
         if self._is_tls and len(data) > _TLS_WRITE:
             view = memoryview(data)

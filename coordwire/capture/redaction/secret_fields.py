@@ -36,6 +36,9 @@ that isn't known to be that of an open config."""
 LEAST = 4
 """Fewer bytes than that aren't a secret, nor a piece of one that helps."""
 
+WIDE = frozenset(("int32", "uint32", "int64", "float64"))
+"""Numbers beside a secret, whose bytes aren't shown: they are a piece of it where its length was damaged."""
+
 _LEVELS = frozenset(("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
 
 FETCH = 1
