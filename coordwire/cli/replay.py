@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from coordwire.cli import Failure, cluster_options
@@ -115,25 +115,28 @@ def _is_ignored(path: str, ignored: frozenset[str]) -> bool:
 
 
 def _print(result: ReplayedRequest, places: list[Difference], options: argparse.Namespace) -> None:
-    from coordwire.capture.printable import shown
+    from coordwire.capture.printable import shown, without_numbers
+    from coordwire.capture.redaction.entry_secrets import withheld
 
-    entry = result.entry
-    hidden = set() if options.show_secrets else _secrets(result)
+    entry, client = result.entry, result.entry.client_id
+    if not options.show_secrets and withheld(entry).client:
+        client = None
+    hidden = _nothing if options.show_secrets else _hidden(result)
     rows = [
         (
             place.path,
-            *("redacted" if place.path in hidden else _text(place.path, value) for value in _values(place)),
+            *("redacted" if hidden(place) else _text(place.path, value) for value in _values(place)),
         )
         for place in places
     ]
-    reason = None if result.error is None else f"{result.error}"
+    reason = None if result.error is None else without_numbers(f"{result.error}")
     if options.format == "json":
         record = {
             "capture": entry.capture,
             "frame": entry.number,
             "api": entry.api_name,
             "apiVersion": entry.api_version,
-            "clientId": entry.client_id,
+            "clientId": client,
             "error": reason,
             "differences": [
                 {"path": path, "captured": captured, "answered": answered}
@@ -143,18 +146,27 @@ def _print(result: ReplayedRequest, places: list[Difference], options: argparse.
         print(json.dumps(record), flush=True)
         return
     title = f"{shown(entry.capture)} #{entry.number} {entry.api_name} v{entry.api_version}"
-    client = f" {shown(entry.client_id)}" if entry.client_id else ""
+    client = f" {shown(client)}" if client else ""
     if reason is not None:
         print(f"{title}{client}: {shown(reason)}", flush=True)
     for path, captured, answered in rows:
         print(f"{title}{client}: {path}: {shown(captured)}, now {shown(answered)}", flush=True)
 
 
-def _secrets(result: ReplayedRequest) -> set[str]:
-    """The paths of secrets in either answer."""
+def _nothing(place: Difference) -> bool:
+    return False
+
+
+def _hidden(result: ReplayedRequest) -> Callable[[Difference], bool]:
+    """Whether a place is a secret in either answer; every place is where no message accounts for the captured
+    one."""
+    from coordwire.capture.redaction.entry_secrets import is_accounted_for
     from coordwire.capture.redaction.secret_fields import find
 
-    return {*find(result.captured), *find(result.answered)}
+    if result.response is None or not is_accounted_for(result.response):
+        return lambda place: True
+    captured, answered = set(find(result.captured)), set(find(result.answered))
+    return lambda place: place.path in captured or place.answered_path in answered
 
 
 def _values(place: Difference) -> tuple[Any, Any]:

@@ -9,8 +9,8 @@ producer and time.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from coordwire.codec import Field, Message, Struct
@@ -28,20 +28,22 @@ MOST = 100
 """Differences of one answer that are listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
     """One place. path: in the captured answer, as in errors ("topics[0].error_code"); captured, answered: the
-    values; None for what only one of them has."""
+    values; None for what only one of them has; of structs, how many they are. answered_path: the place in the
+    other answer."""
 
     path: str
     captured: Any
     answered: Any
+    answered_path: str = dataclasses.field(compare=False, default="")
 
 
 def differences(captured: Message, answered: Message, version: int) -> list[Difference]:
     """What differs, at most `MOST` places."""
     places: list[Difference] = []
-    for place in _differ(captured, answered, version, ""):
+    for place in _differ(captured, answered, version, "", ""):
         places.append(place)
         if len(places) == MOST:
             break
@@ -58,31 +60,44 @@ def _is_volatile(field: Field) -> bool:
     )
 
 
-def _differ(own: Struct, answered_part: Struct, version: int, prefix: str) -> Iterator[Difference]:
+def _differ(
+    own: Struct, answered_part: Struct, version: int, prefix: str, answered_prefix: str
+) -> Iterator[Difference]:
     for field in fields_of(own, version):
         if _is_volatile(field):
             continue
         first, second = getattr(own, field.name), getattr(answered_part, field.name)
-        path = f"{prefix}{field.name}"
+        path, answered_path = f"{prefix}{field.name}", f"{answered_prefix}{field.name}"
         if field.struct is None:
             if not _equal(field, first, second):
-                yield Difference(path, first, second)
+                yield Difference(path, first, second, answered_path)
         elif first is None or second is None:
             if first is not second:
-                yield Difference(path, first, second)
+                yield Difference(path, _count(first), _count(second), answered_path)
         elif not field.array:
-            yield from _differ(first, second, version, f"{path}.")
+            yield from _differ(first, second, version, f"{path}.", f"{answered_path}.")
         else:
-            yield from _elements_differ(first, second, version, path)
+            yield from _elements_differ(first, second, version, path, answered_path)
 
 
-def _elements_differ(first: Any, second: Any, version: int, path: str) -> Iterator[Difference]:
+def _count(value: Any) -> str | None:
+    """How many structs a field has; None where it is null."""
+    return None if value is None else counted(len(value) if isinstance(value, list) else 1, "element")
+
+
+def _elements_differ(
+    first: Any, second: Any, version: int, path: str, answered_path: str
+) -> Iterator[Difference]:
     pairs = list(matched(first, second, version))
-    places = {id(element): number for number, element in enumerate(first)}
+    places, answered_places = ({id(each): at for at, each in enumerate(side)} for side in (first, second))
     if len(first) != len(second) or len(pairs) != len(first):
-        yield Difference(path, counted(len(first), "element"), counted(len(second), "element"))
+        yield Difference(path, _count(first), _count(second), answered_path)
     for own, answered_part in pairs:
-        yield from _differ(own, answered_part, version, f"{path}[{places[id(own)]}].")
+        prefix, answered_prefix = (
+            f"{path}[{places[id(own)]}].",
+            f"{answered_path}[{answered_places[id(answered_part)]}].",
+        )
+        yield from _differ(own, answered_part, version, prefix, answered_prefix)
 
 
 def _equal(field: Field, first: Any, second: Any) -> bool:

@@ -58,13 +58,14 @@ _Answer = asyncio.Future[bytes]
 class ReplayedRequest:
     """A request that was sent again, and whose answer is known. entry: the captured request; captured,
     answered: the answers, None where there is none. error: why there is none now. differences: none, if the
-    answers are equal."""
+    answers are equal. response: the entry of the captured answer that was compared."""
 
     entry: FrameEntry
     captured: Message | None = None
     answered: Message | None = None
     error: CoordwireError | None = None
     differences: list[Difference] = field(default_factory=list)
+    response: FrameEntry | None = None
 
     @property
     def is_equal(self) -> bool:
@@ -328,7 +329,7 @@ class Replay:
         self.identifiers.learn(request.message, entry.message, answered, version)
         places = differences(entry.message, answered, version)
         self.totals.differing += bool(places)
-        return ReplayedRequest(request, entry.message, answered, differences=places)
+        return ReplayedRequest(request, entry.message, answered, differences=places, response=entry)
 
     async def _answer(self, waiting: _Waiting) -> Message:
         """The answer to a request, which ends the connection if it does not come: those after it would not

@@ -3,6 +3,7 @@ another one, what differs is found."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import io
 import json
@@ -14,19 +15,28 @@ import pytest
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness import Kafka
-from coordwire.capture import Capture, Entry
+from coordwire.capture import Capture, Entry, FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli.__main__ import main
+from coordwire.cli.replay import _print as printed_result
 from coordwire.client import ClientSettings, Plain, addresses
+from coordwire.codec import Message
 from coordwire.enums import ErrorCode
+from coordwire.errors import Truncated
+from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
+    CreateTopicsResponse,
+    DescribeConfigsResponse,
     FetchRequest,
     HeartbeatRequest,
     InitProducerIdRequest,
     MetadataRequest,
     MetadataResponse,
     ProduceRequest,
+    find_message,
 )
+from coordwire.messages.create_topics import CreatableTopicConfigs, CreatableTopicResult
+from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.metadata import (
     MetadataResponseBroker,
@@ -231,6 +241,86 @@ def metadata(*topics: str, leader: int = 1, host: str = "a") -> MetadataResponse
             for name in topics
         ],
     )
+
+
+# --- secrets ---
+
+SECRET = "HUNTER2-SECRET"
+
+
+def created(*values: str) -> CreateTopicsResponse:
+    configs = [CreatableTopicConfigs(name="x.secret", value=value) for value in values]
+    return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", configs=configs or None)])
+
+
+def described(*rows: tuple[str, str | None]) -> DescribeConfigsResponse:
+    configs = [DescribeConfigsResourceResult(name=name, value=value) for name, value in rows]
+    result = DescribeConfigsResult(resource_type=2, resource_name="t", configs=configs)
+    return DescribeConfigsResponse(results=[result])
+
+
+@pytest.mark.parametrize("format", ["line", "json"])
+@pytest.mark.parametrize(
+    ("captured", "answered", "place", "is_struct"),
+    [
+        (created(SECRET), created(), "topics[0].configs", True),
+        (created(), created(SECRET), "topics[0].configs", True),
+        (
+            described(("x.secret", None), ("retention.ms", "5")),
+            described(("retention.ms", "5"), ("x.secret", SECRET)),
+            "results[0].configs[0].value",
+            False,
+        ),
+        (
+            described(("x.secret", SECRET), ("retention.ms", "5")),
+            described(("retention.ms", "5"), ("x.secret", None)),
+            "results[0].configs[0].value",
+            False,
+        ),
+        (
+            described(("x.secret", SECRET)),
+            described(("x.secret", SECRET + "2")),
+            "results[0].configs[0].value",
+            False,
+        ),
+    ],
+)
+def test_secrets_of_either_answer_are_not_printed(
+    format: str,
+    captured: Message,
+    answered: Message,
+    place: str,
+    is_struct: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    key, version = captured.api_key, 7 if isinstance(captured, CreateTopicsResponse) else 4
+    assert key is not None
+    request = find_message(key, "request")()
+    wires = [
+        (10**18, 0, False, encode_request(request, version=version, correlation_id=1, client_id="c")),
+        (10**18, 0, True, encode_response(captured, version=version, correlation_id=1)),
+    ]
+    first, response = Capture(io.BytesIO(as_pcap(wires)), "x.pcap").entries()
+    assert isinstance(first, FrameEntry)
+    assert isinstance(response, FrameEntry)
+    places = differences(captured, answered, version)
+    result = ReplayedRequest(first, captured, answered, differences=places, response=response)
+    for shows in (False, True):
+        printed_result(result, places, argparse.Namespace(show_secrets=shows, format=format))
+        printed = capsys.readouterr().out
+        assert place in printed
+        assert (SECRET in printed) is (shows and not is_struct)
+        assert ("1 element" in printed) is is_struct
+
+
+def test_an_error_repeats_no_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    """A length of four bytes may be a piece of a text."""
+    wire = encode_request(HeartbeatRequest(group_id="g", member_id="m"), version=4, correlation_id=1)
+    (entry,) = Capture(io.BytesIO(as_pcap([(10**18, 0, False, wire)])), "x.pcap").entries()
+    assert isinstance(entry, FrameEntry)
+    result = ReplayedRequest(entry, error=Truncated("string needs 1213288264 bytes, 4 left", 0))
+    printed_result(result, [], argparse.Namespace(show_secrets=False, format="line"))
+    assert "needs more than 9999999 bytes" in capsys.readouterr().out
 
 
 def test_elements_are_compared_by_their_names() -> None:
