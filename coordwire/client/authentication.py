@@ -61,6 +61,16 @@ MOST_ITERATIONS = 16_384
 
 _HANDSHAKE, _AUTHENTICATE = 17, 36
 
+_MECHANISMS = ("GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM")
+"""The mechanisms whose names an error repeats."""
+
+_SCRAM_ERRORS = (
+    "invalid-encoding", "extensions-not-supported", "invalid-proof", "channel-bindings-dont-match",
+    "server-does-support-channel-binding", "channel-binding-not-supported", "unknown-user",
+    "unsupported-channel-binding-type", "invalid-username-encoding", "no-resources",
+)  # fmt: skip
+"""A server's errors (RFC 5802, section 7); any other is repeated as "other-error"."""
+
 
 class Ask(NamedTuple):
     """Send a request and give its response."""
@@ -136,7 +146,7 @@ class Scram:
         challenge_bytes = yield first_bytes
         challenge = read_sasl(challenge_bytes, "server", self.mechanism)
         if isinstance(challenge, ScramServerFinal) and challenge.error is not None:
-            raise AuthenticationRefused(f"the broker refuses user {self.user!r}: {challenge.error}")
+            raise _refused_user(self.user, challenge.error)
         if not isinstance(challenge, ScramServerFirst):
             raise AuthenticationRefused(f"expected a challenge of {self.mechanism}, got something else")
         if not challenge.nonce.startswith(first.nonce) or challenge.nonce == first.nonce:
@@ -158,12 +168,19 @@ class Scram:
         final_bytes = yield ScramClientFinal(header=b"n,,", nonce=challenge.nonce, proof=proof).encode()
         answer = read_sasl(final_bytes, "server", self.mechanism)
         if isinstance(answer, ScramServerFinal) and answer.error is not None:
-            raise AuthenticationRefused(f"the broker refuses user {self.user!r}: {answer.error}")
+            raise _refused_user(self.user, answer.error)
         expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
         if not isinstance(answer, ScramServerFinal) or not hmac.compare_digest(
             answer.signature or b"", expected
         ):
             raise AuthenticationRefused("the broker has not proven that it knows the password")
+
+
+def _refused_user(user: str, error: str) -> AuthenticationRefused:
+    """The error for a server's text, which is one of RFC 5802's or is not repeated."""
+    return AuthenticationRefused(
+        f"the broker refuses user {user!r}: {error if error in _SCRAM_ERRORS else 'other-error'}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +199,14 @@ class OAuthBearer:
         answer = yield OAuthBearerToken(token=token, extensions=tuple(self.extensions.items())).encode()
         if answer:  # the reason, as JSON; the client ends the exchange, and the broker then says the same
             yield b"\x01"
-            reason = answer[:500].decode("utf-8", "replace")
-            raise AuthenticationRefused(f"the broker refuses the token: {reason}")
+            raise AuthenticationRefused("the broker refuses the token")
 
 
 def authenticate(sasl: Sasl, versions: Mapping[int, VersionRange]) -> Generator[AuthenticationStep, Any, int]:
     """Authenticate by a mechanism; the ms in which to do so again, 0 for never.
 
     versions: those of the broker, by api key. Raises `AuthenticationRefused`, `UnreadableAnswer`,
-    `VersionUnavailable`.
+    `VersionUnavailable`, whose texts repeat none of the broker's, which may have the password.
     """
     wrapped = versions.get(_AUTHENTICATE, VersionRange(0, -1)) & known_versions(_AUTHENTICATE)
     handshakes = versions.get(_HANDSHAKE, VersionRange(0, -1)) & known_versions(_HANDSHAKE)
@@ -201,7 +217,8 @@ def authenticate(sasl: Sasl, versions: Mapping[int, VersionRange]) -> Generator[
     if not isinstance(shaken, SaslHandshakeResponse):
         raise UnreadableAnswer("expected an answer to SaslHandshake")
     if shaken.error_code:
-        offered = ", ".join(shaken.mechanisms) or "none"
+        known = [name for name in _MECHANISMS if name in shaken.mechanisms]
+        offered = ", ".join(known) or ("others" if shaken.mechanisms else "none")
         raise AuthenticationRefused(
             f"the broker does not accept {sasl.mechanism} ({ErrorCode(shaken.error_code).name}); "
             f"it offers {offered}"
@@ -224,9 +241,9 @@ def _exchange(sasl: Sasl, version: int | None) -> Generator[AuthenticationStep, 
             if not isinstance(response, SaslAuthenticateResponse):
                 raise UnreadableAnswer("expected an answer to SaslAuthenticate")
             if response.error_code:
-                reason = response.error_message or ErrorCode(response.error_code).description
+                code = ErrorCode(response.error_code)
                 raise AuthenticationRefused(
-                    f"the broker refuses the credentials: {ErrorCode(response.error_code).name}: {reason}"
+                    f"the broker refuses the credentials: {code.name}: {code.description}"
                 )
             answer, lifetime = response.auth_bytes, response.session_lifetime_ms
         try:

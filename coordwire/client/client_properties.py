@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 
 from coordwire.client.authentication import MOST_ITERATIONS, OAuthBearer, Plain, Sasl, Scram, TokenSource
 from coordwire.client.errors import AuthenticationRefused, SettingsError
-from coordwire.client.settings import ClientSettings, addresses
+from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.tls import pem_of_store, tls_context
 
 __all__ = ["Login", "fetch_token", "parse_login", "parse_properties", "read_properties", "settings_of"]
@@ -130,7 +130,7 @@ def _resolved(properties: dict[str, str]) -> dict[str, str]:
         name = properties.get(f"config.providers.{alias}.class", "").rpartition(".")[2]
         if name not in _PROVIDERS:
             expected = ", ".join(_PROVIDERS)
-            raise SettingsError(f"config.providers.{alias}.class: expected one of {expected}")
+            raise SettingsError(f"config.providers: expected for each a class, one of {expected}")
         providers[alias] = name
     if not providers:
         return properties
@@ -142,21 +142,25 @@ def _resolved(properties: dict[str, str]) -> dict[str, str]:
             match[0] if provider is None else _provided(provider, match[2] or "", match[3], files, match[0])
         )
 
-    return {name: _VARIABLE.sub(value, text) for name, text in properties.items()}
+    resolved = {}
+    for name, text in properties.items():
+        try:
+            resolved[name] = _VARIABLE.sub(value, text)
+        except (OSError, ValueError) as error:  # of its path, or text that is not UTF-8
+            reason = getattr(error, "strerror", None) or "not a path, or not UTF-8"
+            raise SettingsError(f"{name}: the value of a provider: {reason}") from None
+    return resolved
 
 
 def _provided(provider: str, path: str, key: str, files: dict[str, dict[str, str]], variable: str) -> str:
-    """A provider's value; the variable itself where it has none, as in Kafka."""
+    """A provider's value; the variable itself where it has none, as in Kafka. Raises `OSError`, `ValueError`,
+    `SettingsError`."""
     if provider == "EnvVarConfigProvider":
         return os.environ.get(key, variable)
-    try:
-        if provider == "DirectoryConfigProvider":
-            return (Path(path) / Path(key).name).read_text(encoding="utf-8")
-        if path not in files:
-            files[path] = parse_properties(Path(path).read_bytes().decode("latin-1"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise SettingsError(f"{variable}: {reason}") from None
+    if provider == "DirectoryConfigProvider":
+        return (Path(path) / Path(key).name).read_text(encoding="utf-8")
+    if path not in files:
+        files[path] = parse_properties(Path(path).read_bytes().decode("latin-1"))
     return files[path].get(key, variable)
 
 
@@ -218,8 +222,10 @@ def _login(tokens: list[tuple[str, str]]) -> Login:
     while tokens and tokens[-1] != ("sign", ";"):
         name = _word(tokens, "an option")
         if not tokens or tokens.pop() != ("sign", "="):
-            raise SettingsError(f"sasl.jaas.config: expected = after {name}")
-        options[name] = _word(tokens, f"a value of {name}, in quotes where it has more than letters,")
+            raise SettingsError(
+                "sasl.jaas.config: expected OPTION=VALUE, in quotes where it has more than letters"
+            )
+        options[name] = _word(tokens, "a value of each option, in quotes where it has more than letters,")
     if not tokens:
         raise SettingsError("sasl.jaas.config: expected ; at the end")
     tokens.pop()
@@ -246,6 +252,7 @@ _TIMES = {
 }
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(ClientSettings)}
 _MOST_RETRIES = 20
+_MOST_NUMBER = (1 << 31) - 1
 _TOKEN_SECONDS = 3_600
 
 
@@ -259,7 +266,7 @@ def settings_of(properties: Mapping[str, str], *, bootstrap: str | None = None) 
             raise SettingsError(f"{name} is a class of Java, which coordwire cannot use")
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
-        raise SettingsError(f"security.protocol: expected one of {', '.join(_PROTOCOLS)}, got {protocol!r}")
+        raise SettingsError(f"security.protocol: expected one of {', '.join(_PROTOCOLS)}")
     servers, is_controller = bootstrap or properties.get("bootstrap.servers", ""), False
     if not servers and (servers := properties.get("bootstrap.controllers", "")):
         is_controller = True
@@ -269,7 +276,7 @@ def settings_of(properties: Mapping[str, str], *, bootstrap: str | None = None) 
         field: _number(properties, name, _DEFAULTS[field]) for name, field in _TIMES.items()
     }
     return ClientSettings(
-        bootstrap=addresses(servers),
+        bootstrap=addresses(servers) if bootstrap else _servers(servers, is_controller),
         is_controller=is_controller,
         tls=_tls(properties) if protocol.endswith("SSL") else None,
         sasl=_sasl(properties) if protocol.startswith("SASL") else None,
@@ -281,12 +288,25 @@ def settings_of(properties: Mapping[str, str], *, bootstrap: str | None = None) 
 
 def _number(properties: Mapping[str, str], name: str, default: Any) -> int:
     text = properties.get(name)
-    if text is None:
-        return int(default)
+    return int(default) if text is None else _int32(name, text)
+
+
+def _int32(name: str, text: str) -> int:
     try:
-        return int(text.strip())
+        number = int(text)
     except ValueError:
-        raise SettingsError(f"{name}: expected a number, got {text!r}") from None
+        number = _MOST_NUMBER + 1
+    if not -_MOST_NUMBER <= number <= _MOST_NUMBER:
+        raise SettingsError(f"{name}: expected a number of at most {_MOST_NUMBER:,}")
+    return number
+
+
+def _servers(text: str, is_controller: bool) -> tuple[Address, ...]:
+    try:
+        return addresses(text)
+    except SettingsError:
+        name = "bootstrap.controllers" if is_controller else "bootstrap.servers"
+        raise SettingsError(f"{name}: expected addresses host:port, with commas between them") from None
 
 
 # --- TLS ---
@@ -296,12 +316,12 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
     get = properties.get
     ca_pem = get("ssl.truststore.certificates")
     if ca_pem is None and (location := get("ssl.truststore.location")):
-        ca_pem, _ = pem_of_store(Path(location), get("ssl.truststore.password"))
+        ca_pem, _ = pem_of_store(location, get("ssl.truststore.password"), "ssl.truststore.location")
         if not ca_pem:
-            raise SettingsError(f"ssl.truststore.location: no certificate in {location}")
+            raise SettingsError("ssl.truststore.location: no certificate in it")
     chain, key = get("ssl.keystore.certificate.chain"), get("ssl.keystore.key")
     if chain is None and (location := get("ssl.keystore.location")):
-        chain, key = pem_of_store(Path(location), get("ssl.keystore.password"))
+        chain, key = pem_of_store(location, get("ssl.keystore.password"), "ssl.keystore.location")
     return tls_context(
         ca_pem=ca_pem,
         certificate_pem=chain,
@@ -317,9 +337,8 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
 def _sasl(properties: Mapping[str, str]) -> Sasl:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"):
-        raise SettingsError(
-            f"sasl.mechanism: expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, got {mechanism!r}"
-        )
+        expected = "expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+        raise SettingsError(f"sasl.mechanism: {expected}; the default is GSSAPI, which needs Kerberos")
     text = properties.get("sasl.jaas.config")
     if not text:
         raise SettingsError("expected sasl.jaas.config, with the login of the user")
@@ -338,7 +357,7 @@ def _option(login: Login, name: str) -> str:
     try:
         return login.options[name]
     except KeyError:
-        raise SettingsError(f"sasl.jaas.config: expected the option {name} of {login.module}") from None
+        raise SettingsError(f"sasl.jaas.config: expected the option {name}") from None
 
 
 def _bearer(properties: Mapping[str, str], login: Login) -> OAuthBearer:
@@ -356,19 +375,26 @@ def _bearer(properties: Mapping[str, str], login: Login) -> OAuthBearer:
     url = properties.get("sasl.oauthbearer.token.endpoint.url")
     if url is None:
         return OAuthBearer(_unsecured_source(login), unsecured)
-    if urlsplit(url).scheme == "file":
-        path = Path(unquote(urlsplit(url).path))
+    try:
+        parts = urlsplit(url)
+        is_plain = parts.username is None and parts.password is None
+    except ValueError:
+        is_plain = False
+    if not is_plain or parts.scheme not in ("http", "https", "file"):
+        raise SettingsError(
+            "sasl.oauthbearer.token.endpoint.url: expected a URL of https, http or file, without credentials"
+        )
+    if parts.scheme == "file":
+        path = Path(unquote(parts.path))
         return OAuthBearer(lambda: _file_token(path), extensions)
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise SettingsError("sasl.oauthbearer.token.endpoint.url: expected a URL of https, http or file")
     return OAuthBearer(_endpoint_source(url, properties, login), extensions)
 
 
 def _file_token(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{path}: the token cannot be read") from None
+    except (OSError, ValueError):
+        raise SettingsError("sasl.oauthbearer.token.endpoint.url: the token cannot be read") from None
 
 
 def _unsecured_source(login: Login) -> TokenSource:
@@ -381,8 +407,11 @@ def _unsecured_source(login: Login) -> TokenSource:
         name.removeprefix(prefix): value for name, value in login.options.items() if name.startswith(prefix)
     }
     if name_claim not in claims:
-        raise SettingsError(f"sasl.jaas.config: expected the option {prefix}{name_claim} of {login.module}")
-    seconds = int(login.options.get("unsecuredLoginLifetimeSeconds", _TOKEN_SECONDS))
+        raise SettingsError(f"sasl.jaas.config: expected the option {prefix}CLAIM, by default {prefix}sub")
+    seconds = _int32(
+        "unsecuredLoginLifetimeSeconds",
+        login.options.get("unsecuredLoginLifetimeSeconds", f"{_TOKEN_SECONDS}"),
+    )
 
     def token() -> str:
         now = time.time()

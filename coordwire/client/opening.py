@@ -15,6 +15,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
+from coordwire.capture.printable import without_numbers
 from coordwire.client.authentication import (
     Ask,
     AuthenticationStep,
@@ -174,5 +175,6 @@ def ended(event: Event) -> ClientError:
             sent=True,
         )
     if isinstance(event, FrameRefused | ConnectionFailed):
-        return UnreadableAnswer(f"the broker's answer is not one of Kafka's: {event.error}")
+        reason = without_numbers(f"{event.error}")
+        return UnreadableAnswer(f"the broker's answer is not one of Kafka's: {reason}")
     return UnreadableAnswer(f"expected an answer, got {type(event).__name__}")

@@ -53,6 +53,8 @@ def tls_context(
             context.load_cert_chain(certificate, key, password=key_password or "")
     except FileNotFoundError as error:
         raise SettingsError(f"no such file: {error.filename or ca or certificate}") from None
+    except (ValueError, TypeError) as error:  # text that is not ASCII, a password that is too long
+        raise SettingsError(f"a certificate or key cannot be loaded: {type(error).__name__}") from None
     except ssl.SSLError as error:
         reason = (error.reason or "it has no PEM").replace("_", " ").lower()
         raise SettingsError(f"a certificate or key cannot be loaded: {reason}") from None
@@ -81,26 +83,26 @@ def _load_texts(context: ssl.SSLContext, certificate: str, key: str, password: s
         os.unlink(name)
 
 
-def pem_of_store(path: Path, password: str | None) -> tuple[str, str]:
+def pem_of_store(location: str, password: str | None, name: str) -> tuple[str, str]:
     """The certificates and the private key of a store, as PEM; the key "" where there is none.
 
-    path: a PEM file, or PKCS12. Raises `SettingsError`.
+    location: of a PEM file, or PKCS12; name: of the setting that has it. Raises `SettingsError`.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from None
+        data = Path(location).read_bytes()
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{name}: {getattr(error, 'strerror', None) or 'not a path'}") from None
     if _PEM in data:
         return data.decode("ascii", "replace"), ""
     if data.startswith(_JKS):
         raise SettingsError(
-            f"{path}: a store in the format JKS, which only Java reads; convert it: "
-            f"keytool -importkeystore -srckeystore {path.name} -destkeystore store.p12 -deststoretype PKCS12"
+            f"{name}: a store in the format JKS, which only Java reads; convert it: "
+            "keytool -importkeystore -srckeystore store.jks -destkeystore store.p12 -deststoretype PKCS12"
         )
-    return _pem_of_pkcs12(path, data, password)
+    return _pem_of_pkcs12(data, password, name)
 
 
-def _pem_of_pkcs12(path: Path, data: bytes, password: str | None) -> tuple[str, str]:
+def _pem_of_pkcs12(data: bytes, password: str | None, name: str) -> tuple[str, str]:
     try:
         from cryptography.hazmat.primitives.serialization import (
             Encoding,
@@ -110,12 +112,12 @@ def _pem_of_pkcs12(path: Path, data: bytes, password: str | None) -> tuple[str, 
         )
     except ImportError:
         raise SettingsError(
-            f"{path}: a store in PKCS12 needs pip install 'coordwire[pkcs12]' (PEM does without)"
+            f"{name}: a store in PKCS12 needs pip install 'coordwire[pkcs12]' (PEM does without)"
         ) from None
     try:
         store = pkcs12.load_pkcs12(data, None if password is None else password.encode())
     except ValueError:
-        raise SettingsError(f"{path}: not a store in PKCS12, or the password is wrong") from None
+        raise SettingsError(f"{name}: not a store in PKCS12, or the password is wrong") from None
     certificates = ([store.cert] if store.cert else []) + store.additional_certs
     chain = "".join(item.certificate.public_bytes(Encoding.PEM).decode() for item in certificates)
     if store.key is None:

@@ -35,9 +35,10 @@ from coordwire.client import (
 )
 from coordwire.client.authentication import Ask, BlockingCall, Sasl, SendToken, Tokens, authenticate
 from coordwire.client.client_properties import unsecured_token
-from coordwire.client.opening import Session, Transfer, opening
+from coordwire.client.opening import Session, Transfer, ended, opening
 from coordwire.codec import Message
 from coordwire.connection.events import FrameRefused, RequestReceived, TokenReceived
+from coordwire.errors import Truncated
 from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
 from coordwire.messages.api_versions import ApiVersion
 from coordwire.versions import VersionRange
@@ -309,6 +310,7 @@ def test_scram_gives_the_bytes_of_its_rfc() -> None:
         (_SERVER_FIRST.replace(b"r=rOpr", b"r=sOpr"), "nonce"),
         (b"r=" + _NONCE.encode() + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "nonce"),
         (b"e=unknown-user", "unknown-user"),
+        (b"e=the password was pencil", "'user': other-error$"),
         (b"", "expected a challenge"),
     ],
 )
@@ -346,6 +348,35 @@ def test_a_broker_without_sasl_authenticate_gets_bare_tokens() -> None:
     with pytest.raises(StopIteration) as end:
         steps.send(b"")
     assert end.value.value == 0
+
+
+def test_no_text_of_a_broker_is_repeated() -> None:
+    """It may have the password, from this connection or from one before."""
+    echo = "ann \x1b[31m:secret"
+    steps = authenticate(Plain("ann", "secret"), {17: VersionRange(0, 1), 36: VersionRange(0, 2)})
+    next(steps)
+    with pytest.raises(AuthenticationRefused, match=r"it offers SCRAM-SHA-256$"):
+        steps.send(SaslHandshakeResponse(error_code=33, mechanisms=[echo, "SCRAM-SHA-256"]))
+    steps = authenticate(Plain("ann", "secret"), {17: VersionRange(0, 1), 36: VersionRange(0, 2)})
+    next(steps)
+    with pytest.raises(AuthenticationRefused, match=r"it offers others$"):
+        steps.send(SaslHandshakeResponse(error_code=33, mechanisms=[echo]))
+    steps = authenticate(Plain("ann", "secret"), {17: VersionRange(0, 1), 36: VersionRange(0, 2)})
+    next(steps)
+    steps.send(SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    with pytest.raises(AuthenticationRefused, match="FAILED: The credentials were refused"):
+        steps.send(SaslAuthenticateResponse(error_code=58, error_message=echo))
+    tokens = OAuthBearer(lambda: "secret").tokens()
+    next(tokens)
+    tokens.send("secret")
+    tokens.send(b'{"status":"secret"}')
+    with pytest.raises(AuthenticationRefused, match=r"refuses the token$"):
+        tokens.send(b"")
+
+
+def test_a_length_that_may_be_a_text_is_not_repeated() -> None:
+    error = ended(FrameRefused(body=b"", error=Truncated("string needs 1213288264 bytes, 4 left", 0)))
+    assert "more than 9999999" in str(error)
 
 
 def test_a_broker_without_sasl_is_named() -> None:

@@ -25,6 +25,7 @@ from coordwire.client import (
 )
 from coordwire.client.client_properties import parse_login, parse_properties
 from coordwire.client.settings import shown_address
+from fuzz.client_properties import check
 from tests.client.properties_cases import ANSWERS, asked, kafkas_answers
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
@@ -144,18 +145,49 @@ def test_logins_become_mechanisms(tmp_path: Path) -> None:
     [
         ({}, "bootstrap.servers"),
         ({"bootstrap.servers": "a:1", "security.protocol": "TLS"}, "security.protocol: expected one of"),
-        ({"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL"}, "got 'GSSAPI'"),
+        ({"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL"}, "the default is GSSAPI"),
         ({"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "jaas"),
         ({"bootstrap.servers": "a:1", "retries": "some"}, "retries: expected a number"),
         ({"bootstrap.servers": "a:1", "ssl.engine.factory.class": "x.Y"}, "ssl.engine.factory.class"),
         (
             {"bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.truststore.location": "/none"},
-            "/none: No such file",
+            "ssl.truststore.location: No such file",
         ),
         (
             {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
              "sasl.jaas.config": f'{PLAIN} username="ann" passwort="secret";'},
             "expected the option password",
+        ),
+        *(
+            ({"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": mechanism,
+              "sasl.jaas.config": login} | changes, reason)
+            for mechanism, login, changes, reason in (
+                ("PLAIN", "a.B required username=u password=correct secret-battery;", {}, "OPTION=VALUE"),
+                ("PLAIN", "a.B required username=u password=correct$ secret;", {}, "OPTION=VALUE"),
+                ("PLAIN", 'a.B secret username="u" password="x";', {}, "expected required"),
+                ("PLAIN", 'a.secret required username="u";', {}, "expected the option password"),
+                ("secret", PLAIN, {}, "sasl.mechanism: expected PLAIN"),
+                ("OAUTHBEARER", 'a.B required unsecuredLoginStringClaim_sub="u" '
+                 'unsecuredLoginLifetimeSeconds="1secret";', {}, "LifetimeSeconds: expected a number"),
+                ("OAUTHBEARER", 'a.B required unsecuredLoginPrincipalClaimName="secret";', {}, "CLAIM"),
+                ("OAUTHBEARER", 'a.B required clientId="a" clientSecret="s";',
+                 {"sasl.oauthbearer.token.endpoint.url": "http://["}, "expected a URL"),
+                ("OAUTHBEARER", 'a.B required clientId="a" clientSecret="s";',
+                 {"sasl.oauthbearer.token.endpoint.url": "http://u:secret@h/"}, "without credentials"),
+            )
+        ),
+        *(
+            ({"bootstrap.servers": "a:1", "security.protocol": "SSL"} | changes, reason)
+            for changes, reason in (
+                ({"security.protocol": "secret"}, "security.protocol: expected one of"),
+                ({"bootstrap.servers": "a:b:secret"}, "bootstrap.servers: expected addresses"),
+                ({"retries": "secret"}, "retries: expected a number"),
+                ({"retries": "9" * 25}, "retries: expected a number"),
+                ({"request.timeout.ms": "9" * 5000}, "request.timeout.ms: expected a number"),
+                ({"ssl.truststore.location": "/none/secret"}, "ssl.truststore.location: No such file"),
+                ({"ssl.truststore.location": "/secret\0x"}, "ssl.truststore.location: not a path"),
+                ({"ssl.keystore.certificate.chain": "é", "ssl.keystore.key": "secret"}, "cannot be loaded"),
+            )
         ),
     ],
 )  # fmt: skip
@@ -190,6 +222,21 @@ def test_providers_give_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert read_properties(path) == {"a": "${env:COORDWIRE_TEST_WORD}"}
     with pytest.raises(SettingsError, match="No such file"):
         read_properties(tmp_path / "none")
+    for line, reason in (
+        ("x=${file:/none/secret:secret}", "x: the value of a provider: No such file"),
+        ("x=${file:/secret\\u0000:secret}", "x: the value of a provider: not a path"),
+        ("config.providers=secret", "config.providers: expected for each a class"),
+    ):
+        path.write_text("\n".join([*lines, line]))
+        with pytest.raises(SettingsError, match=reason) as failure:
+            read_properties(path)
+        assert "secret" not in str(failure.value)
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 20))
+def test_changed_properties(seed: int) -> None:
+    for number in range(20):
+        check(seed + number)
 
 
 def test_stores_of_each_kind_open_a_connection(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
