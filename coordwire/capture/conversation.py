@@ -2,9 +2,10 @@
 
 Strategy: the client's frames name their API and version; they wait, by correlation id, for the server's
 frames. Decoding never stops the conversation: what is refused becomes an entry with its error and what was
-read before it. Rules: a correlation id may wait more than once and answers the oldest; Produce with acks=0
-waits too, since there are brokers that answer it; between a SaslHandshake v0 and the next real request there
-are bare tokens; a request whose header may omit its client (KIP-1313) has that of the connection.
+read before it. Rules: a correlation id may wait more than once and answers the oldest, though the answer may
+be another's: then it is not shown if secrets may be in other places in it; Produce with acks=0 waits too,
+since there are brokers that answer it; between a SaslHandshake v0 and the next real request there are bare
+tokens; a request whose header may omit its client (KIP-1313) has that of the connection.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from coordwire.capture.body_text import NO_TEXT
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import lazy_entry, read_answer, refused_request, unquoted_deviations
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, part_of
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
+from coordwire.capture.redaction.entry_secrets import AMBIGUOUS, may_differ
 from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, answered_version, read_request, read_response
@@ -100,6 +103,7 @@ class Conversation:
     """
 
     __slots__ = (
+        "_ambiguous",
         "_client_id",
         "_count",
         "_mechanism",
@@ -130,6 +134,7 @@ class Conversation:
         self.waiting = PendingRequests() if waiting is None else waiting
         self._waiting: dict[int, AwaitedRequest] = {}
         self._repeats: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
+        self._ambiguous: set[int] = set()  # the ids under which requests waited whose answers may differ
         self._client_id: str | None = None
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
@@ -232,6 +237,8 @@ class Conversation:
         if correlation_id not in self._waiting:
             self._waiting[correlation_id] = pending_request
         else:
+            if may_differ(self._waiting[correlation_id].entry, pending_request.entry):
+                self._ambiguous.add(correlation_id)
             self._repeats.setdefault(correlation_id, deque()).append(pending_request)
         self._count += 1
         self.waiting.add(pending_request)
@@ -258,6 +265,7 @@ class Conversation:
                 del self._repeats[correlation_id]
         else:
             del self._waiting[correlation_id]
+            self._ambiguous.discard(correlation_id)
 
     def _forget_oldest(self) -> None:
         """Forget one request. The order of those that wait now is made when the first must be forgotten, and
@@ -284,6 +292,7 @@ class Conversation:
             self.waiting.remove(pending_request)
         self._waiting.clear()
         self._repeats.clear()
+        self._ambiguous.clear()
         self._oldest.clear()
         self._count = 0
 
@@ -320,6 +329,8 @@ class Conversation:
         pending_request = self._waiting.get(_ID(data)[0])
         if pending_request is None or pending_request.api_key in EAGER_ANSWERS:
             return None
+        if pending_request.correlation_id in self._ambiguous:
+            return None
         request = pending_request.entry
         if request.api_version is None:
             return None
@@ -352,6 +363,8 @@ class Conversation:
             entry.error = Malformed(reason, len(body.data), "correlation_id")
             return entry
         (entry.correlation_id,) = _ID(body.data)
+        if entry.correlation_id in self._ambiguous:
+            entry.text, entry.hidden = NO_TEXT, AMBIGUOUS
         pending_request = self._take(entry.correlation_id)
         request = None if pending_request is None else pending_request.entry
         if request is None or request.api_key is None or request.api_version is None:

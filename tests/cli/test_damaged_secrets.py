@@ -17,6 +17,7 @@ import pytest
 
 import coordwire
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import is_accounted_for, withheld
 from coordwire.codec import Message
@@ -33,8 +34,10 @@ from coordwire.messages import (
     FetchRequest,
     FetchResponse,
     HeartbeatRequest,
+    HeartbeatResponse,
     ListGroupsRequest,
     MetadataRequest,
+    MetadataResponse,
     RenewDelegationTokenRequest,
     SaslAuthenticateRequest,
 )
@@ -56,7 +59,8 @@ from tests.damaged_conversations import (
 
 from .conftest import Run
 
-ANSWERS_ONLY = Path(__file__).parent.parent / "data" / "secrets" / "answers-only.pcap"
+_DATA = Path(__file__).parent.parent / "data" / "secrets"
+ANSWERS_ONLY, EQUAL_IDS = _DATA / "answers-only.pcap", _DATA / "equal-ids.pcap"
 BLOCKS, BLOCK = 10, 30
 FOUND_SEEDS = (
     299,
@@ -154,6 +158,36 @@ def test_answers_alone_from_the_middle_of_a_connection(run: Run) -> None:
     assert frame["redacted"] == ["body", "client_id", "raw"]
     assert frame["withheld"] == "59 bytes withheld, which may hold a secret"
     assert "raw" in run("decode", "--format", "json", "--show-secrets", ANSWERS_ONLY).forms[1]
+
+
+@pytest.mark.parametrize("format", ["json", "tree", "line", "csv", "hex"])
+def test_an_answer_to_any_of_two_requests_is_withheld(format: str, run: Run) -> None:
+    result = run("decode", "--format", format, EQUAL_IDS)
+    for output in (b"S3CR3T", b"S3CR3T".hex().encode(), b"S3CR3T".hex(" ").encode()):
+        assert output not in result.out
+    assert b"S3CR3T" in run("decode", "--format", "json", "--show-secrets", EQUAL_IDS).out
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_only_answers_whose_secrets_may_be_elsewhere_are_withheld(lazy: bool) -> None:
+    """Requests of one id: two of one API are alike, and so are two whose APIs have no secrets."""
+    beat = encode_request(HeartbeatRequest(group_id="g", member_id="m"), version=4, correlation_id=5)
+    beaten = encode_response(HeartbeatResponse(), version=4, correlation_id=5)
+    ask = encode_request(MetadataRequest(topics=[]), version=12, correlation_id=5)
+    answer = encode_response(MetadataResponse(cluster_id="c"), version=12, correlation_id=5)
+    token = encode_request(DescribeDelegationTokenRequest(), version=2, correlation_id=5)
+    for requests, answers, is_withheld in (
+        ((beat, beat), (beaten, beaten), False),
+        ((beat, ask), (beaten, answer), False),
+        ((beat, token), (beaten,), True),
+        ((token, beat, beat), (answer, beaten), True),
+    ):
+        wires = [(10**18, 0, wire in answers, wire) for wire in (*requests, *answers)]
+        entries = list(Capture(io.BytesIO(as_pcap(wires)), "x", lazy=lazy).entries())
+        for entry in entries[len(requests) :]:
+            assert isinstance(entry, FrameEntry)
+            assert withheld(entry).raw is is_withheld
+            assert is_accounted_for(entry) is not is_withheld
 
 
 CASES: dict[str, Callable[[], tuple[bytes, ...]]] = {

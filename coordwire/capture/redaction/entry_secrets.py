@@ -91,6 +91,17 @@ class Withheld:
 NOTHING = Withheld()
 """`withheld` of a harmless frame; an equal one where a closer look found nothing."""
 
+AMBIGUOUS = Withheld(body=True, raw=True, tags=True)
+"""`withheld` of an answer to any of several requests, which may have secrets in other places."""
+
+
+def may_differ(first: FrameEntry, second: FrameEntry) -> bool:
+    """Whether secrets may be in other places in the answers to two requests."""
+    keys = first.api_key, second.api_key
+    if (first.api_version, keys[0]) == (second.api_version, keys[1]):
+        return False
+    return secret_fields.FETCH in keys or any(key in _keys() for key in keys)
+
 
 def withheld(entry: FrameEntry) -> Withheld:
     """The parts of an entry that are not shown. They are found once, and kept in the entry."""
@@ -179,6 +190,8 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
     secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
     For most APIs the text of its body shows both, where it is known or nothing is decoded yet."""
+    if entry.hidden is AMBIGUOUS:
+        return False
     has_text = entry.text is not None or type(entry) in UNDECODED
     is_told = has_text and len(entry.body) <= LONGEST_BODY and is_told_by_texts(entry.api_key)
     if is_told and _has_plain_text(entry):
