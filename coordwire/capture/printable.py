@@ -21,6 +21,14 @@ def shown(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def as_text(cell: str) -> str:
+    """A text for a cell in CSV: what a spreadsheet would take for a formula gets an apostrophe before it."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
 def without_numbers(reason: str) -> str:
     """The reason of a refusal without numbers of four bytes or more: where bytes aren't what they are taken
     for, a length is a piece of a text, and that may be a secret."""

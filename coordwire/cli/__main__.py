@@ -83,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:  # the process ends, and Python need not look for cycles in what is left
             gc.freeze()
     except Failure as failure:
-        print(f"coordwire: {failure}", file=sys.stderr)
+        text = "\n".join(map(shown, f"{failure}".split("\n")))
+        print(f"coordwire: {text}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if error.name not in OF_OTHER_SYSTEMS:

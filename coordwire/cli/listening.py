@@ -19,8 +19,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 
 if TYPE_CHECKING:
@@ -74,7 +75,13 @@ class Repeats(logging.Filter):
 
 
 class _Lines(logging.Formatter):
-    """`coordwire: ` and the message."""
+    """`coordwire: ` and the message, which a peer's text neither leaves nor continues."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return shown(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return "\n".join(map(shown, super().formatException(ei).splitlines()))
 
     def format(self, record: logging.LogRecord) -> str:
         text = f"coordwire: {super().format(record)}"

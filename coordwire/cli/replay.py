@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure, cluster_options
 from coordwire.cli.inputs import note, opened
 
@@ -97,7 +98,7 @@ async def _replay(replay: Replay, options: argparse.Namespace) -> int:
             status = 1
             _print(result, remaining, options)
     except CoordwireError as error:
-        raise Failure(f"replay: {error}") from None
+        raise Failure(f"replay: {shown(f'{error}')}") from None
     finally:
         await results.aclose()
     totals = replay.totals
@@ -115,13 +116,13 @@ def _is_ignored(path: str, ignored: frozenset[str]) -> bool:
 
 
 def _print(result: ReplayedRequest, places: list[Difference], options: argparse.Namespace) -> None:
-    from coordwire.capture.printable import shown, without_numbers
+    from coordwire.capture.printable import without_numbers
     from coordwire.capture.redaction.entry_secrets import withheld
 
     entry, client = result.entry, result.entry.client_id
     if not options.show_secrets and withheld(entry).client:
         client = None
-    hidden = _nothing if options.show_secrets else _hidden(result)
+    hidden = _hidden(result, options.show_secrets)
     rows = [
         (
             place.path,
@@ -153,13 +154,11 @@ def _print(result: ReplayedRequest, places: list[Difference], options: argparse.
         print(f"{title}{client}: {path}: {shown(captured)}, now {shown(answered)}", flush=True)
 
 
-def _nothing(place: Difference) -> bool:
-    return False
-
-
-def _hidden(result: ReplayedRequest) -> Callable[[Difference], bool]:
+def _hidden(result: ReplayedRequest, show_secrets: bool) -> Callable[[Difference], bool]:
     """Whether a place is a secret in either answer; every place is where no message accounts for the captured
     one."""
+    if show_secrets:
+        return lambda place: False
     from coordwire.capture.redaction.entry_secrets import is_accounted_for
     from coordwire.capture.redaction.secret_fields import find
 

@@ -89,7 +89,9 @@ def _elements_differ(
     first: Any, second: Any, version: int, path: str, answered_path: str
 ) -> Iterator[Difference]:
     pairs = list(matched(first, second, version))
-    places, answered_places = ({id(each): at for at, each in enumerate(side)} for side in (first, second))
+    places, answered_places = (
+        {id(element): at for at, element in enumerate(side)} for side in (first, second)
+    )
     if len(first) != len(second) or len(pairs) != len(first):
         yield Difference(path, _count(first), _count(second), answered_path)
     for own, answered_part in pairs:

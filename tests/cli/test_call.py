@@ -19,11 +19,14 @@ from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main, whole_parser
+from coordwire.cli.call.answer_output import write_versions
 from coordwire.cli.call.request_fields import field_names, filled, request_of
 from coordwire.cli.completion import words_of
 from coordwire.cli.encode import encode_line
+from coordwire.client.opening import Session
 from coordwire.messages import (
     AlterUserScramCredentialsRequest,
+    ApiVersionsResponse,
     CreateTopicsRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
@@ -34,6 +37,7 @@ from coordwire.messages import (
     SaslAuthenticateRequest,
     find_message,
 )
+from coordwire.messages.api_versions import FinalizedFeatureKey
 from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.keys import FACTS
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
@@ -271,6 +275,13 @@ def test_a_broker_alone_lists_its_apis(broker: BrokerThread, capsys: pytest.Capt
     _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
     assert "  3  Metadata" in out
     assert "group coordinator" in out
+
+
+def test_names_of_features_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    feature = FinalizedFeatureKey(name="\x1b]0;title\x07\n\x9b", max_version_level=1, min_version_level=1)
+    session = Session(versions={}, lifetime_ms=0, response=ApiVersionsResponse(finalized_features=[feature]))
+    write_versions(session, "tree")
+    assert r"features: \x1b]0;title\x07\n\x9b 1" in capsys.readouterr().out
 
 
 def test_what_changes_something_needs_a_yes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:

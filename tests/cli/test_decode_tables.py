@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli.decode import tables
+from coordwire.frames import encode_request
+from coordwire.messages import HeartbeatRequest
 from coordwire.tables.columns import TABLES, Column
 from coordwire.tables.local import owned_files
 from coordwire.tables.local.capture_tables import TABLES_OF_CAPTURES, CsvTable
@@ -52,6 +55,34 @@ def test_frames_in_csv_are_those_of_json(run: Run, tmp_path: Path) -> None:
         assert json.loads(row["body"] or "null") == line["body"]
         assert (row["error_reason"] or None) == (line["error"] and line["error"]["reason"])
         assert row["raw"] == line.get("raw", "")
+
+
+FORMULAS = ['=HYPERLINK("http://x","a")', "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r\n=1", "=", "-"]
+
+
+def test_no_text_is_a_formula(run: Run, tmp_path: Path) -> None:
+    wires = []
+    for number, text in enumerate(FORMULAS):
+        request = HeartbeatRequest(group_id=text, generation_id=-1, member_id=text)
+        wire = encode_request(request, version=4, correlation_id=1, client_id=text)
+        wires.append((10**18 + number, number, False, wire))
+    (tmp_path / "x.pcap").write_bytes(as_pcap(wires))
+    fields = "group,member,clientId,generationId,body.generationId"
+    columns = run("decode", "--format", "csv", "--fields", fields, tmp_path / "x.pcap").out.decode()
+    rows = list(csv.reader(columns.splitlines()))[1:]
+    assert [row[2] for row in rows] == ["'" + text for text in FORMULAS[:4]] + [
+        "\\t=1", "\\r\\n=1", "'=", "'-",
+    ]  # fmt: skip
+    assert {cell for row in rows for cell in row[3:]} == {"-1"}
+    run("decode", "--format", "csv", "--out", tmp_path / "t", tmp_path / "x.pcap")
+    for name in CSV:
+        for line in read(tmp_path / "t" / name):
+            for cell in line.values():
+                assert not cell.startswith(("=", "+", "@", "\t", "\r", "\n"))
+                assert cell[:1] != "-" or cell[1:].isdecimal()
+    assert [row["client_id"] for row in read(tmp_path / "t" / "frames.csv")] == [
+        f"'{text}" for text in FORMULAS
+    ]
 
 
 def test_errors_have_a_table_of_their_own(run: Run, tmp_path: Path) -> None:

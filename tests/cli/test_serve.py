@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import logging
 import os
@@ -21,7 +22,7 @@ from coordwire import Connection, ErrorCode
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main
-from coordwire.cli.listening import PERIOD, SHOWN, Repeats
+from coordwire.cli.listening import PERIOD, SHOWN, Repeats, configure_log, remove_log
 from coordwire.cli.serve import read_users
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
@@ -254,6 +255,24 @@ def test_a_line_of_users_that_is_wrong_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(Failure, match="there are none"):
         read_users(users, {})
     assert read_users(None, {"COORDWIRE_USERS": "a:1\nb: 2"}) == {"a": "1", "b": " 2"}
+
+
+def test_a_peers_text_neither_moves_the_cursor_nor_begins_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = configure_log(argparse.Namespace(verbose=False, quiet=False), "coordwire.tap")
+    log = logging.getLogger("coordwire.tap")
+    try:
+        log.info("ended the connection of %s: %s", "a", "\x1b[31m\ncoordwire: all is well\x9b\u202e")
+        try:
+            raise ValueError("\x1b]0;title\x07")
+        except ValueError:
+            log.exception("a frame of %s failed", "b\rc")
+    finally:
+        remove_log(handler, "coordwire.tap")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == (r"coordwire: ended the connection of a: \x1b[31m\ncoordwire: all is well\x9b\u202e")
+    assert lines[1] == r"coordwire: a frame of b\rc failed"
+    assert lines[-1] == r"ValueError: \x1b]0;title\x07"
+    assert all(line.isprintable() for line in lines)
 
 
 def test_repeated_messages_are_counted_and_not_shown() -> None:

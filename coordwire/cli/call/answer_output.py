@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import answer_errors
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import opened
@@ -152,7 +153,8 @@ def _lines(session: Session) -> Iterator[Pieces]:
             (f"  {note}", "note"),
         ]  # fmt: skip
     finalized = ", ".join(
-        f"{feature.name} {feature.max_version_level}" for feature in session.response.finalized_features
+        f"{shown(feature.name)} {feature.max_version_level}"
+        for feature in session.response.finalized_features
     )
     if finalized:
         yield [("features: ", "note"), (finalized, "plain")]

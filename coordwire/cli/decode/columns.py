@@ -2,7 +2,8 @@
 
 Rules: a line a frame; no field of a cell breaks it, since what isn't printable is escaped as in the tree. A
 value that isn't there is empty; several are joined by commas; structs are JSON. CSV has a line of names at
-its top and quotes as RFC 4180 says; tab-separated text has neither, for `cut`, `sort` and `awk`.
+its top, quotes as RFC 4180 says, and an apostrophe before texts that spreadsheets would take for formulas;
+tab-separated text has none of these, for `cut`, `sort` and `awk`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from coordwire.capture.answer_errors import AnswerError
 from coordwire.capture.entries import Entry
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import as_text, shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.expressions import FIELD, FilterError, Name
 from coordwire.cli.selection.fields import EntryFields, FieldPath, Sort, resolve
@@ -38,12 +39,16 @@ class ColumnsFormat:
 
     def write(self, entry: Entry, digits: int) -> None:
         fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
+        values = [[value for value in field.values(fields) if value is not None] for field in self._fields]
         cells = [
-            ",".join(_cell(value, field.sort, digits) for value in field.values(fields) if value is not None)
-            for field in self._fields
+            ",".join(_cell(value, field.sort, digits) for value in row)
+            for field, row in zip(self._fields, values, strict=True)
         ]
         if self._comma is not None:
-            self._comma.writerow(cells)
+            is_text = (bool(row) and isinstance(row[0], str) for row in values)
+            self._comma.writerow(
+                as_text(cell) if text else cell for cell, text in zip(cells, is_text, strict=True)
+            )
         else:
             sys.stdout.write("\t".join(cells) + "\n")
 

@@ -39,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("tree", "line", "json", "hex", "tsv", *tables.FORMATS),
         help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
         "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields) and csv: "
-        "columns; with --out, csv and parquet: tables",
+        "columns; with --out, csv and parquet: tables. In csv a text that begins with = + - @ gets a ' "
+        "before it, so that no spreadsheet takes it for a formula",
     )
     parser.add_argument(
         "--fields",

@@ -9,8 +9,8 @@ Rows to one file of a table, in CSV or in Parquet.
 
 CSV is that of RFC 4180 in UTF-8, with the columns' names in the first line: null is an empty cell, an empty
 text is `""`; times are ISO 8601 in UTC, bytes hex, lists JSON, booleans true and false; texts are as they
-are, in quotes where they hold a comma, a quote or a line's end. Parquet has the schema of the pipeline's
-table.
+are, in quotes where they hold a comma, a quote or a line's end, and after an apostrophe where spreadsheets
+would take them for formulas. Parquet has the schema of the pipeline's table.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
 from coordwire.capture.plain_lines import PlainFrames
+from coordwire.capture.printable import as_text
 from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES, Column, arrow_schema
 from coordwire.tables.local.owned_files import OwnedFiles
@@ -48,7 +49,8 @@ _QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
 
 
 def _text(value: str) -> str:
-    return '"' + value.replace('"', '""') + '"' if _QUOTED.search(value) else value
+    cell = as_text(value)
+    return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {
