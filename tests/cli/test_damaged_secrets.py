@@ -19,7 +19,7 @@ import coordwire
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.entry_secrets import is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import Withheld, is_accounted_for, withheld
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
@@ -40,10 +40,12 @@ from coordwire.messages import (
     MetadataResponse,
     RenewDelegationTokenRequest,
     SaslAuthenticateRequest,
+    find_message,
 )
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.describe_delegation_token import DescribedDelegationToken
 from coordwire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
+from coordwire.messages.keys import FACTS
 from coordwire.records import Record, encode_batch
 from tests.damaged_conversations import (
     METADATA_ID,
@@ -188,6 +190,18 @@ def test_only_answers_whose_secrets_may_be_elsewhere_are_withheld(lazy: bool) ->
             assert isinstance(entry, FrameEntry)
             assert withheld(entry).raw is is_withheld
             assert is_accounted_for(entry) is not is_withheld
+
+
+@pytest.mark.parametrize("client_id", ["till-3", None])
+def test_requests_without_answer_are_shown(client_id: str | None) -> None:
+    """No default request of any API and version is withheld, since it holds no secret."""
+    for key, facts in FACTS.items():
+        for version in range(facts.first, facts.last + 1):
+            message = find_message(key, "request")()
+            wire = encode_request(message, version=version, correlation_id=1, client_id=client_id)
+            (entry,) = Capture(io.BytesIO(as_pcap([(10**18, 0, False, wire)])), "x").entries()
+            assert isinstance(entry, FrameEntry)
+            assert withheld(entry) == Withheld(), (entry.api_name, version)
 
 
 CASES: dict[str, Callable[[], tuple[bytes, ...]]] = {

@@ -26,7 +26,7 @@ from coordwire.spans import Span, show_body
 
 __all__ = ["BlankedFrames"]
 
-_KEY_VERSION = struct.Struct(">hh").unpack_from
+_NUMBERS = struct.Struct(">hhi").unpack_from
 _REQUEST_HEAD, _RESPONSE_HEAD = PREFIX + 8, PREFIX + 4
 """Bytes of a frame up to its correlation id."""
 
@@ -84,9 +84,10 @@ def _head(entry: FrameEntry) -> int:
         return PREFIX if entry.request is None else _RESPONSE_HEAD
     if len(entry.body) < _REQUEST_HEAD - PREFIX:
         return PREFIX
-    key, version = _KEY_VERSION(entry.body)
+    key, version, correlation_id = _NUMBERS(entry.body)
     facts = FACTS.get(key)
-    return _REQUEST_HEAD if facts is not None and facts.first <= version <= facts.last else PREFIX
+    is_known = facts is not None and facts.first <= version <= facts.last and 0 <= correlation_id <= BOUND
+    return _REQUEST_HEAD if is_known else PREFIX
 
 
 def _without(entry: FrameEntry, hidden: Withheld, wire: bytes) -> bytes:
