@@ -20,6 +20,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import Withheld, is_accounted_for, withheld
+from coordwire.capture.redaction.secret_fields import find
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
@@ -40,6 +41,7 @@ from coordwire.messages import (
     MetadataResponse,
     RenewDelegationTokenRequest,
     SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
     find_message,
 )
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
@@ -190,6 +192,12 @@ def test_only_answers_whose_secrets_may_be_elsewhere_are_withheld(lazy: bool) ->
             assert isinstance(entry, FrameEntry)
             assert withheld(entry).raw is is_withheld
             assert is_accounted_for(entry) is not is_withheld
+
+
+def test_the_text_of_an_error_without_an_error_is_a_secret() -> None:
+    """The bytes of a SaslAuthenticate, of whose answer some are missing."""
+    assert find(SaslAuthenticateResponse(error_message=TEXT)) == ["error_message"]
+    assert find(SaslAuthenticateResponse(error_code=58, error_message="Authentication failed")) == []
 
 
 @pytest.mark.parametrize("client_id", ["till-3", None])

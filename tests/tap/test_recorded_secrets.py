@@ -201,7 +201,7 @@ def test_undamaged_connections_are_read_as_they_passed(seed: int) -> None:
     assert [entry for entry in entries if entry.error is not None] == []
 
 
-@pytest.mark.parametrize("seed", [*range(0, 400, 20), 1006000, 1007550])
+@pytest.mark.parametrize("seed", [*range(0, 400, 20), 1006000, 1007550, 1035320])
 def test_damaged_connections(seed: int) -> None:
     for number in range(20):
         check(seed + number)

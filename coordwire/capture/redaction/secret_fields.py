@@ -63,7 +63,15 @@ def find(message: Message | None) -> list[str]:
     if paths is None:
         return []
     places = [place for steps in paths for place in _places(message, steps, "", False)]
+    if name == "SaslAuthenticateResponse" and _has_stray_text(message):
+        places.append("error_message")
     return [*places, *unknown_tags(message)]
+
+
+def _has_stray_text(answer: Any) -> bool:
+    """Whether an answer has the text of an error without an error: its bytes are read as one, since some
+    before them are missing."""
+    return bool(answer.error_message) and not answer.error_code
 
 
 def may_hide(log: Log, record_type: int | None) -> bool:
