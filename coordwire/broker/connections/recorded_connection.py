@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from coordwire.broker.connections.blanked_frames import BlankedFrames
 from coordwire.capture.pending_requests import PendingRequests
-from coordwire.capture.redaction.blanked_frames import BlankedFrames
 
 __all__ = ["MOST_REQUESTS", "RecordedConnection", "Recording"]
 

@@ -3,5 +3,4 @@
 secret_fields.py  which fields hold secrets, and their removal from the JSON form
 open_configs.py   the configs that are none
 entry_secrets.py  what to leave out of an entry
-blanked_frames.py a connection's bytes without that
 """
