@@ -1,5 +1,7 @@
 """However a connection with secrets through a tap is damaged, cut, reordered or broken by a fault: what the
-tap records without secrets has no four bytes of one in a row, and lacks no byte of what passed."""
+tap records without secrets has no four bytes of one in a row, and lacks no byte of what passed. The numbers
+of a request that a message accounts for whole are left out of that: with a count that was damaged, a request
+can have the bytes of the next one as numbers, and be right."""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.broker.harness.traffic import Traffic
+from coordwire.capture.redaction.secret_fields import WIDE
+from coordwire.frames import PREFIX
+from coordwire.spans import Span, show_body
 from fuzz._run import main
 from tests.damaged_conversations import SECRET, SHORT, damaged_frames
 from tests.tap.still import StillTap
@@ -61,11 +66,27 @@ def recorded(seed: int) -> tuple[list[bytes], list[bytes], bool]:
     return [bytes(broker.written), bytes(client.written)], records, way == "fault"
 
 
+def without_numbers(data: bytes) -> bytes:
+    """Recorded requests, in which zeros are in place of the numbers of those that can be read."""
+    result, at = bytearray(data), 0
+    while len(body := data[at + PREFIX : at + PREFIX + int.from_bytes(data[at : at + PREFIX])]) > 0:
+        spans: list[Span] = []
+        show_body(spans.append, body)
+        if not any(span.sort in ("refused", "rest") for span in spans):
+            for span in spans:
+                if span.kind in WIDE:
+                    start = at + PREFIX + span.position
+                    result[start : start + span.length] = bytes(span.length)
+        at += PREFIX + len(body)
+    return bytes(result)
+
+
 def check(seed: int) -> None:
     passed, records, is_changed = recorded(seed)
-    for sent, data in zip(passed, records, strict=True):
+    for to_client, (sent, data) in enumerate(zip(passed, records, strict=True)):
+        shown = data if to_client or not any(piece in data for piece in _PIECES) else without_numbers(data)
         for piece in _PIECES:
-            assert piece not in data, seed
+            assert piece not in shown, seed
         assert is_changed or len(data) >= len(sent), seed
 
 
