@@ -456,6 +456,7 @@ def fetch_token(url: str, client: str, secret: str, scope: str | None, tls: ssl.
     body = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
     credentials = b64encode(f"{client}:{secret}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}", "Accept": "application/json"}
+    place = url.partition("?")[0]  # what follows it may be a secret
     request = Request(url, data=urlencode(body).encode(), headers=headers)
     end = time.monotonic() + _SECONDS
     try:
@@ -466,13 +467,13 @@ def fetch_token(url: str, client: str, secret: str, scope: str | None, tls: ssl.
         reason = (
             "; a redirection is not followed, since it would get the client's secret" if redirects else ""
         )
-        raise AuthenticationRefused(f"no token from {url}: HTTP status {error.code}{reason}") from None
+        raise AuthenticationRefused(f"no token from {place}: HTTP status {error.code}{reason}") from None
     except (HTTPException, OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         if time.monotonic() >= end:
             reason = f"no answer within {_SECONDS:g} s"
-        raise AuthenticationRefused(f"no token from {url}: {reason}") from None
+        raise AuthenticationRefused(f"no token from {place}: {reason}") from None
     token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token:
-        raise AuthenticationRefused(f"no token from {url}: the answer has no access_token")
+        raise AuthenticationRefused(f"no token from {place}: the answer has no access_token")
     return token

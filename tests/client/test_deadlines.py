@@ -311,8 +311,9 @@ def test_an_endpoint_that_does_it_wrong_is_refused(
     if "within" in reason:
         monkeypatch.setattr(client_properties, "_SECONDS", 0.2)
     monkeypatch.setattr(http_exchange, "LARGEST_BODY", 1_000)
-    with endpoint(answer) as url, pytest.raises(AuthenticationRefused, match=reason):
-        fetch_token(url, "client", "secret", None, None)
+    with endpoint(answer) as url, pytest.raises(AuthenticationRefused, match=reason) as refusal:
+        fetch_token(f"{url}?key=s3cret", "client", "secret", None, None)
+    assert "s3cret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
