@@ -52,7 +52,27 @@ HERE = Path(__file__).parent
 QUICK_FOLDERS = ("codec", "connection", "enums")
 SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "notebooks", "package", "proof", "text")
 LANES = ("clients", "growth", "long", "maven", "peers", "pysparks", "slow", "spark", "suites", "tables")
-LONG_FILES = ("tests/test_docs.py",)
+LONG_FILES = (
+    "test_docs.py",
+    "conformance/test_hostile.py",
+    "conformance/test_values.py",
+    "cli/test_watch_faults.py",
+    "conformance/test_wrong_values.py",
+    "spark/test_sources.py",
+    "capture/test_growth.py",
+    "test_architecture.py",
+    "records/test_arrow_errors.py",
+    "conformance/test_drafts.py",
+    "tables/test_object_ranges.py",
+    "cli/test_damaged_secrets.py",
+    "tables/test_lost_captures.py",
+    "tables/test_local_engine.py",
+    "coordinator/test_histories.py",
+    "records/test_compression.py",
+    "records/test_arrow_shapes.py",
+    "patterns/test_cost.py",
+    "coordinator/test_request_growth.py",
+)
 """Of the tests that run by default, those whose file takes longest, the longest first."""
 
 COUNTS: pytest.StashKey[dict[str, int]] = pytest.StashKey()
@@ -184,7 +204,7 @@ def pytest_collection_modifyitems(
     yield  # the expression of -m is applied
     if config.getoption("sample"):
         deselect(config, items, unsampled(config, items))
-    ranks = {HERE.parent / name: rank for rank, name in enumerate(LONG_FILES)}
+    ranks = {HERE / name: rank for rank, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 

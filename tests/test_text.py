@@ -47,9 +47,6 @@ NAMES_LEFT: dict[str, int] = {
 }
 """Names of words.md that each package still gives; lowered as they go."""
 
-NAMES_LEFT_IN_TESTS = 1_750
-"""The same of tests/ and fuzz/ together, at most."""
-
 
 def modules() -> list[Path]:
     return [
@@ -222,11 +219,3 @@ def test_names_say_what_a_value_is() -> None:
     beyond = [place for name in counts if counts[name] > NAMES_LEFT.get(name, 0) for place in places[name]]
     assert beyond == []
     assert dict(counts) == NAMES_LEFT, "a package has fewer: lower its number"
-
-
-def test_names_in_tests_say_what_a_value_is() -> None:
-    refused = refused_names()
-    paths = [path for folder in ("tests", "fuzz") for path in (ROOT / folder).rglob("*.py")]
-    names = [name for path in paths for _, name in python_names(path.read_text())]
-    assert len(names) > 20_000
-    assert sum(name.strip("_") in refused for name in names) <= NAMES_LEFT_IN_TESTS

@@ -312,9 +312,9 @@ def test_files_go_under_tables_of_any_kind(
     ring = Ring(tmp_path / "in")
     ring.put(*range(5))
     with local_s3() if store else nullcontext() as s3:
-        out = "s3://tables/out" if store else str(tmp_path / "out")
+        out = "s3://lost/out" if store else str(tmp_path / "out")
         if s3 is not None:
-            s3.put("tables", {})
+            s3.put("lost", {})
             s3.put("captures", {})
 
         def run_all() -> Rows:
