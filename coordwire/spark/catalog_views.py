@@ -23,6 +23,7 @@ from coordwire.spark.stored_tables import hadoop_reads
 from coordwire.tables.columns import TABLES, table_schema
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.ledger import Ledger
+from coordwire.tables.pipeline.units import printable
 from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.views import VIEWS
 
@@ -36,9 +37,11 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     """Make the tables of the folder `out` known to the session's catalog, as views; returns their names.
 
     database: made if it isn't there; None is the current one. With a catalog's name before it, CATALOG.NAME,
-    it is in that catalog. Raises `CoordwireError` where a name is taken by something else, for a folder that
-    is not the pipeline's, and for one that Spark itself can't read.
+    it is in that catalog. Raises `CoordwireError` where a name is taken by something else, for a database
+    that Spark can't make, for a folder that is not the pipeline's, and for one that Spark itself can't read.
     """
+    from pyspark.errors import PySparkException
+
     output = open_output(out)
     check_place(spark, output)
     table_format = Ledger(output).check_tables().log.format
@@ -50,7 +53,11 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     prefix = ""
     if database is not None:
         place = ".".join(map(_quoted, database.split(".")))
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {place}")
+        try:
+            spark.sql(f"CREATE DATABASE IF NOT EXISTS {place}")
+        except PySparkException as error:
+            reason = printable(f"{place}: Spark can't make this database: {error.getCondition() or error}")
+            raise CoordwireError(reason) from None
         prefix = f"{place}."
     views = {table: _rows(output, table) for table in TABLES}
     for table, key in KEYS.items():

@@ -72,6 +72,9 @@ def test_by_name_and_each_record_once(
         coordwire.spark.table(spark, str(tmp_path / "nothing"), "records")
     with pytest.raises(CoordwireError, match="views need a Hadoop file system for gs://"):
         coordwire.spark.register_views(spark, "gs://bucket/tables", DATABASE)
+    for database in ("no such catalog.a", "a/b", "%00", "", "a\nb"):
+        with pytest.raises(CoordwireError, match="Spark can't make this database"):
+            coordwire.spark.register_views(spark, str(out), database)
     names = coordwire.spark.register_views(spark, str(out), DATABASE)
     assert {f"{DATABASE}.records", f"{DATABASE}.records_once", f"{DATABASE}.lag"} <= set(names)
 
