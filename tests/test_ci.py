@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from tests import conftest
 from tests.conftest import sample
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +40,25 @@ def test_each_step_has_its_turn() -> None:
 def test_a_sample_needs_a_number_and_a_hash(text: str) -> None:
     with pytest.raises(ValueError, match="expected N/KEY"):
         sample(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "file", "is_ignored"),
+    [
+        ("", "codec/test_primitives.py", None),
+        ("maven and not long", "codec/test_primitives.py", True),
+        ("maven and not long", "interop/test_java.py", None),
+        ("growth or slow", "segments/test_growth.py", None),
+        ("not spark and not maven", "codec/test_primitives.py", None),
+        ("quick", "interop/test_java.py", True),
+        ("other and maven", "codec/test_primitives.py", None),
+    ],
+)
+def test_only_files_without_the_named_markers_are_not_collected(
+    expression: str, file: str, is_ignored: bool | None
+) -> None:
+    config = cast(pytest.Config, SimpleNamespace(getoption=lambda name: expression))
+    assert conftest.pytest_ignore_collect(ROOT / "tests" / file, config) is is_ignored
 
 
 @pytest.mark.slow
