@@ -10,8 +10,9 @@ import subprocess
 import sys
 import sysconfig
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -139,15 +140,23 @@ def named_files(text: str) -> set[str]:
     return set(_FILE.findall(text))
 
 
-def docstrings() -> Iterator[tuple[Path, str]]:
-    for path in HAND_WRITTEN:
-        yield path, ast.get_docstring(ast.parse(path.read_text())) or ""
+@cache
+def docstrings() -> list[tuple[Path, str]]:
+    return [(path, ast.get_docstring(ast.parse(path.read_text())) or "") for path in HAND_WRITTEN]
 
 
-def missing(names: Iterable[str], files: Iterable[Path]) -> list[str]:
-    """The names, perhaps with folders before them, that none of the files has."""
-    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in files]
-    return sorted(name for name in names if not any(path.endswith(f"/{name}") for path in known))
+def endings(files: Iterable[Path]) -> set[str]:
+    """The files' names, with each number of the folders before them."""
+    return {
+        "/".join(path.parts[start:])
+        for path in (path.relative_to(ROOT) for path in files)
+        for start in range(len(path.parts))
+    }
+
+
+def missing(names: Iterable[str], known: Collection[str]) -> list[str]:
+    """The names, perhaps with folders before them, that none of the files has. known: their `endings`."""
+    return sorted(name for name in names if name not in known)
 
 
 def sources(folder: Path) -> list[Path]:
@@ -155,7 +164,9 @@ def sources(folder: Path) -> list[Path]:
 
 
 def test_modules_name_files_that_exist() -> None:
-    everywhere = [path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)]
+    everywhere = endings(
+        path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)
+    )
     wrong = {
         str(path.relative_to(ROOT)): result
         for path, text in docstrings()
@@ -178,7 +189,7 @@ def test_packages_name_their_own_files() -> None:
             each.name for each in own if each.suffix == ".c"
         }
         unnamed = modules - {name.rpartition("/")[2] for name in names} - {"__init__.py", "__main__.py"}
-        if results := [*missing(names, own), *(f"lacks {name}" for name in sorted(unnamed))]:
+        if results := [*missing(names, endings(own)), *(f"lacks {name}" for name in sorted(unnamed))]:
             wrong[str(path.relative_to(ROOT))] = results
     assert listing > 10
     assert wrong == {}
@@ -188,7 +199,9 @@ def test_the_architecture_page_names_files_that_exist() -> None:
     text = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     names = {name for name in named_files(text) if "NAME" not in name}
     assert len(names) > 5
-    everywhere = [path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)]
+    everywhere = endings(
+        path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)
+    )
     assert missing(names, everywhere) == []
     tree = text.split("```")[1]
     for line in tree.splitlines():
