@@ -41,13 +41,13 @@ def main(
     """
     name = fuzz.__module__ if fuzz.__module__ != "__main__" else sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
     parser = argparse.ArgumentParser(description=f"Fuzz {name}.")
-    parser.add_argument("--examples", type=int, default=10_000, help="how many inputs (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, help="for how long instead")
+    parser.add_argument("--examples", type=int, help="how many inputs, of a round with --seconds (10,000)")
+    parser.add_argument("--seconds", type=float, help="for how long, in rounds")
     parser.add_argument("--seed", type=int, help="of the first round (default: a random one)")
     options = parser.parse_args(arguments)
     if native is None and getattr(fuzz, "compares_native", False):
         raise SystemExit(f"{name} compares the native extension, which is not there")
-    a_round = options.examples if options.seconds is None else examples
+    a_round = options.examples or (10_000 if options.seconds is None else examples)
     limited = with_examples(fuzz, a_round)
     first = current = SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
     print(f"{name}: seed {first}", flush=True)
