@@ -14,7 +14,7 @@ With the extension all of them run on the oldest and the newest Python, those of
 between; without it all of them run on the suite's Python, those of NEAR_FOLDERS on the oldest and the newest.
 Another patch release of the suite's Python runs those of NEAR_FOLDERS with and without it.
 A sample (--sample) has the oldest and the newest Python with the folders of KEPT and one in PARTS of the
-others and of the files, and one of the Pythons between.
+others and of the files, and one of the Pythons between with those of NEAR_FOLDERS.
 """
 
 from __future__ import annotations
@@ -207,7 +207,8 @@ class Lane:
             elif not self.python.headers:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
-                self.test("c", NEAR_FOLDERS if near else FOLDERS if edge else ENGINE_FOLDERS)
+                between = ENGINE_FOLDERS if self.key is None else NEAR_FOLDERS
+                self.test("c", NEAR_FOLDERS if near else FOLDERS if edge else between)
             if here:
                 self.test("python")
             elif edge or not self.python.supported or not self.python.headers:
