@@ -4,7 +4,7 @@ and the answers of Kafka's Admin."""
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,10 @@ def test_a_tap_authenticates_as_a_user(
     """As with --config for TLS, and --user."""
     monkeypatch.setenv("COORDWIRE_PASSWORD", PASSWORD)
     config = trusting(kafka)
-    options = Namespace(to=kafka.sasl, config=config, user="ann", mechanism=way, command="tap")
+    parser = ArgumentParser()
+    cluster_options.configure(parser)
+    arguments = ["--to", kafka.sasl, "--config", str(config), "--user", "ann", "--mechanism", way]
+    options = parser.parse_args(arguments, Namespace(command="tap"))
     with KafkaTap(cluster_options.settings(options)) as tap:
         asked_through(tap)
 
