@@ -12,7 +12,6 @@ what a decode may cost. Names that need message modules are imported when they a
 
 from typing import TYPE_CHECKING
 
-from coordwire import _display
 from coordwire._lazy import exports
 from coordwire._speedups import implementation
 from coordwire.errors import (
@@ -152,13 +151,3 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = exports(__name__, __all__, _LAZY)
-
-
-def _notebook() -> _display.Renderer:
-    """What renders objects in notebooks; imported when the first is shown."""
-    from coordwire.notebook import mimebundle
-
-    return mimebundle
-
-
-_display.register(_notebook)

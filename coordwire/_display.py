@@ -1,28 +1,34 @@
 """The hook by which objects show themselves in notebooks.
 
 Strategy: Jupyter and IPython ask an object for its MIME bundle, and classes that answer derive from
-`RichDisplay`. They know nothing of HTML: what renders them is registered (`register`), as a function that
-gives the renderer and is called when the first object is shown. Rules: `coordwire/__init__.py` registers
-`coordwire.notebook`, so that a notebook needs no import of it; without a renderer an object shows its `repr`
-as any other does; `repr` itself is left as it is.
+`RichDisplay`. They know nothing of HTML: what renders them is the entry point of the group
+`coordwire_display`, which is looked up when the first object is shown, so that a notebook needs no import of
+`coordwire.notebook`. Rules: without a renderer, as in a tree that was never installed, an object shows its
+`repr` as any other does; `repr` itself is left as it is.
 """
 
 from __future__ import annotations
 
-__all__ = ["Renderer", "RichDisplay", "register"]
+__all__ = ["GROUP", "Renderer", "RichDisplay"]
 
 from collections.abc import Callable
+from functools import cache
 
 Renderer = Callable[[object], dict[str, str]]
 """Renders an object to texts by their MIME types."""
 
-_find_renderer: Callable[[], Renderer] | None = None
+GROUP = "coordwire_display"
+"""The entry points that render."""
 
 
-def register(find_renderer: Callable[[], Renderer]) -> None:
-    """Set what renders objects. find_renderer: gives the renderer; it may import it."""
-    global _find_renderer
-    _find_renderer = find_renderer
+@cache
+def _renderer() -> Renderer | None:
+    from importlib import metadata  # which takes as long as the rest of a decoder's imports
+
+    for point in metadata.entry_points(group=GROUP):
+        renderer: Renderer = point.load()
+        return renderer
+    return None
 
 
 class RichDisplay:
@@ -34,4 +40,5 @@ class RichDisplay:
         return self._repr_mimebundle_().get("text/html")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {} if _find_renderer is None else _find_renderer()(self)
+        renderer = _renderer()
+        return {} if renderer is None else renderer(self)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from coordwire import Connection, Role
 from coordwire.connection.events import Event, RequestReceived
-from coordwire.designs.dialects.connection import ConnectionDialect
-from coordwire.designs.dialects.grammar import CALLS, Dialect, Grammar
+from coordwire.dialects.connection import ConnectionDialect
+from coordwire.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.frames import PREFIX
 from fuzz._run import main
 from tests.conversations import CONVERSATIONS, spoken

@@ -8,8 +8,8 @@ from __future__ import annotations
 from coordwire import Connection, Role
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived, ResponseReceived
-from coordwire.designs.dialects.connection import ConnectionDialect
-from coordwire.designs.dialects.grammar import CALLS, Dialect
+from coordwire.dialects.connection import ConnectionDialect
+from coordwire.dialects.grammar import CALLS, Dialect
 from coordwire.messages import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,

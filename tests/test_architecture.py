@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +40,7 @@ def test_no_two_c_sources_have_one_name() -> None:
     assert doubled((path.name, path) for path in C_SOURCES) == {}
 
 
-NODE_KIND = ("Broker", ROOT / "coordwire" / "designs" / "zookeeper" / "nodes.py")
+NODE_KIND = ("Broker", ROOT / "coordwire" / "dialects" / "zookeeper" / "nodes.py")
 """A kind of node in ZooKeeper's tree, with Kafka's own name for it."""
 
 
@@ -227,6 +228,25 @@ def test_the_architecture_pages_diagram_follows_the_imports() -> None:
     content = [(one, other) for one, other in arrows if one not in ("pcap", "sockets", "files")]
     assert len(content) > 12
     assert [arrow for arrow in content if not (imports(*arrow) or imports(*reversed(arrow)))] == []
+
+
+def rooms(layer: str) -> set[str]:
+    """The packages and modules of a layer in the contract of imports."""
+    return {name.strip().removeprefix("coordwire.") for name in re.split(r"[:|]", layer)}
+
+
+def test_every_room_has_a_layer_and_the_package_imports_its_core_alone() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in settings["contracts"] if one["type"] == "layers"]
+    there = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert set().union(*map(rooms, layers)) == there - {"__init__"}
+    (lowest_tool,) = [number for number, layer in enumerate(layers) if "capture" in rooms(layer)]
+    core = set().union(*map(rooms, layers[lowest_tool + 1 :]))
+    text = (PACKAGE / "__init__.py").read_text()
+    imported = re.findall(r"^ *from coordwire\.(\w+)", text, re.MULTILINE)
+    assert set(imported) <= core
 
 
 _DOTTED = re.compile(r"(?<![\w./\"])coordwire(?:\.\w+)+")

@@ -23,13 +23,13 @@ from coordwire.capture.tcp import reassembly
 from coordwire.cli import encode, message_lines
 from coordwire.cli.__main__ import whole_parser
 from coordwire.cli.timeline import story
-from coordwire.cli.timeline.wording import CAUSES
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES
 from coordwire.timeline.from_wire import group_table
 from coordwire.timeline.members import MOST_MEMBERS
+from coordwire.timeline.story.wording import CAUSES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(coordwire.__file__).parent
@@ -276,7 +276,7 @@ def test_the_site_has_every_public_constant() -> None:
     names = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
     result = {name: text for name, _, text in names["_values"]("coordwire.logs")}
     assert result == {"TOPICS": "The topic that holds each log.", "Log": ""}
-    shown = {name: shown for name, shown, _ in names["_values"]("coordwire.designs.zookeeper")}
+    shown = {name: shown for name, shown, _ in names["_values"]("coordwire.dialects.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 
+Pieces = list[tuple[str, str]]
+"""A line: texts with the names of their styles."""
+
 _NUMBER = re.compile(r"-?[0-9]{8,}")
 BOUND = 9_999_999
 """No number above that is quoted: its bytes may be a text's."""
@@ -19,6 +22,13 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def quoted(text: str, most: int) -> str:
+    """A text in quotes, with what would disturb a terminal escaped. most: so many characters are shown."""
+    if len(text) > most:
+        return f'"{shown(text[:most])}…" ({len(text)} characters)'
+    return f'"{shown(text)}"'
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

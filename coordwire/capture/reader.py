@@ -48,7 +48,7 @@ class Capture:
     name: what entries call it. input: its format, found by content if None. strict: refuse frames that
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
     Kafka connections by content.
-    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`). alternative: a protocol that
+    dialect: the protocol, if it is not Kafka's (`coordwire.dialects`). alternative: a protocol that
     connections may speak beside Kafka's; which of them do is found by content, in captures of packets.
     head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of

@@ -13,7 +13,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
-from coordwire.designs.dialects import Dialect
+from coordwire.dialects import Dialect
 from coordwire.embedded import open_embedded
 from coordwire.errors import DecodeError, EncodeError
 from coordwire.jsonform import to_json
@@ -50,7 +50,7 @@ def _operations(entry: FrameEntry, show_secrets: bool) -> Form | None:
     content = getattr(entry.message, "operations", None)
     if entry.dialect != Dialect.ZOOKEEPER or not isinstance(content, bytes) or entry.error is not None:
         return None
-    from coordwire.designs.dialects.zookeeper_multi import read_operations
+    from coordwire.dialects.zookeeper_multi import read_operations
 
     try:
         operations = read_operations(content, results=entry.direction == "response")

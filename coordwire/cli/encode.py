@@ -23,8 +23,8 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, is_piped, opened
 from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, Direction
-from coordwire.designs.dialects import find_call
-from coordwire.designs.dialects.frames import HeadedCall
+from coordwire.dialects import find_call
+from coordwire.dialects.frames import HeadedCall
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json

@@ -23,7 +23,7 @@ from coordwire.cli.capture_hints import is_lone_response
 from coordwire.cli.inputs import failure, is_piped, note, opened
 from coordwire.cli.selection.names import api
 from coordwire.connection.dialect import KAFKA
-from coordwire.designs.dialects import dialect_options
+from coordwire.dialects import dialect_options
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from coordwire.capture.partial_messages import Step, decoded, steps
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction import secret_fields
-from coordwire.cli.terminal import Pieces
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.fields import VersionLayout
 from coordwire.codec.walk import layout_of
@@ -374,13 +373,6 @@ def refusal(error: DecodeError, depth: int) -> Pieces:
     """The line of a refusal: reason, position and path."""
     place = f", {error.path}" if error.path else ""
     return [(f"{INDENT * depth}✗ refused at byte {error.position}{place}: {error.reason}", "error")]
-
-
-def quoted(text: str, most: int) -> str:
-    """A text in quotes, with what would disturb a terminal escaped."""
-    if len(text) > most:
-        return f'"{shown(text[:most])}…" ({len(text)} characters)'
-    return f'"{shown(text)}"'
 
 
 def octets(data: bytes, most: int) -> Pieces:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress, terminable
-from coordwire.designs.dialects import dialect_options
+from coordwire.dialects import dialect_options
 from coordwire.errors import CoordwireError, counted
 from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import FORMATS, PARQUET

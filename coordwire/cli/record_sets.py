@@ -18,12 +18,11 @@ from functools import partial
 from typing import Any
 
 from coordwire.capture.flows import format_time
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import METADATA_TOPIC, METADATA_TOPIC_ID
 from coordwire.cli.embedded_json import log_record
-from coordwire.cli.message_lines import INDENT, Inside, octets, quoted
-from coordwire.cli.terminal import Pieces
+from coordwire.cli.message_lines import INDENT, Inside, octets
 from coordwire.codec import Message
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, counted
 from coordwire.jsonform import to_json

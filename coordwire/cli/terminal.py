@@ -14,7 +14,6 @@ from __future__ import annotations
 __all__ = [
     "SLOW_NS",
     "STYLES",
-    "Pieces",
     "TrimmedOutput",
     "chosen_format",
     "columns",
@@ -35,15 +34,13 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO, cast
 
+from coordwire.capture.printable import Pieces
 from coordwire.cli import Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from coordwire.capture.entries import Entry
-
-Pieces = list[tuple[str, str]]
-"""A line: texts with the names of their styles."""
 
 STYLES = {
     "rule": "dim", "flow": "cyan", "api": "bold", "request": "bold blue", "response": "bold green",

@@ -38,7 +38,7 @@ class Connection:
     requests carry. strict: refuse what Apache Kafka's own decoder would still read, which else is in the
     frame's `deviations`. The size of a frame is limited by `coordwire.limits(frame=…)`.
 
-    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`). There either side may send
+    dialect: the protocol, if it is not Kafka's (`coordwire.dialects`). There either side may send
     requests. Raises `ValueError` for an unknown role.
     """
 

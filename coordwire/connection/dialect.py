@@ -1,7 +1,7 @@
 """The interface of a protocol other than Kafka's.
 
 Strategy: `Connection` takes such a protocol as an object, and asks it for the endpoint of its side, so that
-this package knows none of them. `coordwire.designs.dialects` has those that there are.
+this package knows none of them. `coordwire.dialects` has those that there are.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Strategy: the records of an append have all changes of consumer groups; `AppendCause` has what the records
 lack. A classic group changes in place, so its operations report each change as it is made. A listener holds
 reports back until `settle` gives the end of the durable log, and drops the reports that `revert` takes back.
-`coordwire.timeline.from_shard` makes events of them.
+`coordwire.coordinator.timeline` makes events of them.
 Rules: `GroupListener` itself does nothing; it is the null object of a shard without a timeline. A listener
 does not change its arguments, which may change later.
 """

@@ -62,7 +62,7 @@ class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), short
     consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer's own id."""
     topic_count: str | None = field("string", default="", null=0)
-    """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper."""
+    """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.dialects.zookeeper."""
     auto_commit: bool = field("bool", default=False)
     """Whether the coordinator commits offsets for it; decides what PingResponse holds."""
     auto_offset_rest: str | None = field("string", default="", null=0)

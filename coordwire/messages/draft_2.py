@@ -63,7 +63,7 @@ class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0
     consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer's own id, unique in its group."""
     topic_count: str | None = field("string", default="", null=0)
-    """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper."""
+    """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.dialects.zookeeper."""
     auto_commit: bool = field("bool", default=False)
     """Whether the coordinator commits offsets for it; decides what its responses hold."""
     auto_offset_rest: str | None = field("string", default="", null=0)

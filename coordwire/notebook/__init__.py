@@ -8,8 +8,8 @@
     rendering.py    many events or entries to a table; trees and tables to HTML and to plain text
 
 Strategy: a value first becomes a small, bounded tree or table of texts without secrets; the renderings lay
-that out. The package `coordwire` registers `mimebundle` as what shows objects in notebooks. Rules: texts from
-outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
+that out. `mimebundle` is the entry point that shows objects in notebooks (`coordwire._display`). Rules: texts
+from outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
     strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
     dialect                               what captures are in (default kafka, and ZooKeeper's protocol where
-                                          a connection is in that): see `coordwire.designs.dialects`
+                                          a connection is in that): see `coordwire.dialects`
     joinRotated                           whether rotated captures are read as one (default true)
     log                                   for kafka-offsets: which log all segments are of, whatever their
                                           folders are called; to choose one, filter by the column log
@@ -40,7 +40,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from coordwire.designs.dialects import Dialect
+from coordwire.dialects import Dialect
 from coordwire.errors import CoordwireError
 from coordwire.logs import TOPICS
 

@@ -3,7 +3,6 @@
     events.py           what can happen to a group: the rows of its timeline
     from_wire/          captured traffic to events
     from_log/           what coordinators wrote into their logs, to the same events
-    from_shard/         what a coordinator of this package reports, to the same events
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
     evidence.py         what claims about members are built from
     session_clocks.py   since when members' sessions run

@@ -47,7 +47,7 @@ Draft1ConsultResponse = Data("Draft1ConsultResponse", versions=(0, 0), direction
 Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type ConnectRequest.")(
     "group_id"         / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"      / Default(Nullable(MemberId), "") * "The consumer's own id.",
-    "topic_count"      / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper.",
+    "topic_count"      / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.dialects.zookeeper.",
     "auto_commit"      / Boolean                         * "Whether the coordinator commits offsets for it; decides what PingResponse holds.",
     "auto_offset_rest" / Text                            * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
     "ping_interval_ms" / Int32                           * "How often it is pinged, and how soon it must answer.",

@@ -48,7 +48,7 @@ Draft2ClusterMetadataResponse = Data("Draft2ClusterMetadataResponse", versions=(
 Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="A consumer joins its group. The document calls its type ConnectConsumerRequest.")(
     "group_id"           / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"        / Default(Nullable(MemberId), "") * "The consumer's own id, unique in its group.",
-    "topic_count"        / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper.",
+    "topic_count"        / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.dialects.zookeeper.",
     "auto_commit"        / Boolean                         * "Whether the coordinator commits offsets for it; decides what its responses hold.",
     "auto_offset_rest"   / Text                            * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
     "session_timeout_ms" / Int32                           * "Silence after which either side counts as dead; it is pinged every third of it.",

@@ -15,7 +15,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli.__main__ import main
 from coordwire.codec import Message
-from coordwire.designs.dialects import CALLS, Dialect, find_dialect
+from coordwire.dialects import CALLS, Dialect, find_dialect
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 from tests.conversations import CONVERSATIONS, is_request, spoken
 

@@ -23,9 +23,9 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp import reassembly
-from coordwire.designs.dialects import AlternativeDialect
-from coordwire.designs.dialects.connection import ConnectionDialect
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.dialects import AlternativeDialect
+from coordwire.dialects.connection import ConnectionDialect
+from coordwire.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -232,7 +232,7 @@ def test_requests_that_wait_across_captures() -> None:
     ],
 )
 def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, fields: dict[str, object]) -> None:
-    from coordwire.designs.dialects.grammar import Grammar
+    from coordwire.dialects.grammar import Grammar
 
     frame = Grammar(dialect).encode(find_message(name)(**fields))
 

@@ -10,7 +10,7 @@ import pytest
 
 from coordwire import encode_request
 from coordwire.capture import Capture, FrameEntry
-from coordwire.designs.dialects import AlternativeDialect
+from coordwire.dialects import AlternativeDialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import HeartbeatRequest, ProduceRequest
 from coordwire.messages.zookeeper_sessions import ZooKeeperCreateSessionRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordwire.cli.timeline.event_lines import EventLines
 from coordwire.timeline.events import Idle, RebalanceEnded
+from coordwire.timeline.story.event_lines import EventLines
 
 MS = 1_000_000
 

@@ -99,8 +99,8 @@ def test_starting_imports_little() -> None:
         "coordwire.timeline",
         "coordwire.connection.connection",
         "coordwire.connection.kafka",
-        "coordwire.designs.dialects.conversation",
-        "coordwire.designs.dialects.frames",
+        "coordwire.dialects.conversation",
+        "coordwire.dialects.frames",
         "coordwire.enums",
         "coordwire.logs",
     ):
@@ -134,7 +134,7 @@ def test_kafka_connections_that_had_begun_load_no_other_dialect() -> None:
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert '"apiKey"' in process.stdout
     loaded = process.stderr.split()
-    for name in ("designs.dialects.connection", "designs.dialects.grammar", "connection.endpoint"):
+    for name in ("dialects.connection", "dialects.grammar", "connection.endpoint"):
         assert f"coordwire.{name}" not in loaded
 
 

@@ -17,9 +17,10 @@ from coordwire._speedups import native
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.printable import Pieces
 from coordwire.cli import message_lines
 from coordwire.cli.decode.tree import PlainFrameTexts, TreeFormat
-from coordwire.cli.terminal import Pieces, plain_text
+from coordwire.cli.terminal import plain_text
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (

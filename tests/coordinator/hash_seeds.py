@@ -26,13 +26,13 @@ from coordwire.coordinator import (
     TopicImage,
     TopicsImage,
 )
+from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.coordinator.transactions import (
     MarkersToWrite,
     TransactionAppend,
     TransactionCoordinator,
 )
 from coordwire.messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
-from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import Replayer, state_answer
 from tests.coordinator.recorded_histories import FURTHER, HISTORIES, STREAMS, read_histories
 from tests.coordinator.settings import settings

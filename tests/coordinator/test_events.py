@@ -15,6 +15,7 @@ from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import GroupState
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState
 from coordwire.coordinator.model.streams_member import StreamsGroupState
+from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -40,7 +41,6 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TransactionStep,
 )
-from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
 from tests.coordinator.recorded_histories import HISTORIES, STREAMS, read_histories
 from tests.coordinator.settings import settings

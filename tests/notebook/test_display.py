@@ -331,8 +331,8 @@ def test_the_core_does_not_import_it() -> None:
 
 
 def test_another_renderer_and_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_display, "_find_renderer", None)
+    monkeypatch.setattr(_display, "_renderer", lambda: None)
     assert HeartbeatResponse()._repr_mimebundle_() == {}
     assert HeartbeatResponse()._repr_html_() is None
-    _display.register(lambda: lambda value: {"text/html": type(value).__name__})
+    monkeypatch.setattr(_display, "_renderer", lambda: lambda value: {"text/html": type(value).__name__})
     assert HeartbeatResponse()._repr_html_() == "HeartbeatResponse"

@@ -15,7 +15,7 @@ import pytest
 import coordwire.spark
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
-from coordwire.designs.dialects import ConnectionDialect
+from coordwire.dialects import ConnectionDialect
 from coordwire.records import batches
 from coordwire.segments import Segment
 from coordwire.tables import pipeline

@@ -19,7 +19,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import rejoined_batches
-from coordwire.designs.dialects.alternative import find_alternative
+from coordwire.dialects.alternative import find_alternative
 from coordwire.errors import DecodeError
 from coordwire.timeline.events import GroupEvent, MemberLeft
 from coordwire.timeline.from_wire import shares

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from coordwire.capture.reader import Capture
-from coordwire.cli.timeline.story import story_lines
 from coordwire.timeline.events import GroupConverted, GroupEvent, Moved, RebalanceEnded
 from coordwire.timeline.from_wire.timeline import timeline
+from coordwire.timeline.story import story_lines
 from coordwire.timeline.totals import stories
 
 CAPTURE = Path(__file__).parent.parent / "data" / "groups" / "kafka-4.4.0__java431-classic.pcap.xz"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from coordwire.capture.body_text import NO_TEXT
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction import entry_secrets
-from coordwire.designs.dialects import ConnectionDialect
+from coordwire.dialects import ConnectionDialect
 from coordwire.frames import encode_request
 from coordwire.messages import (
     AddOffsetsToTxnRequest,

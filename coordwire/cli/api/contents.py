@@ -12,7 +12,7 @@ from functools import cache
 
 from coordwire import messages
 from coordwire.codec import Message
-from coordwire.designs.dialects import CALLS
+from coordwire.dialects import CALLS
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import answer_errors
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, shown
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import opened
-from coordwire.cli.terminal import Pieces, columns, line_writer
+from coordwire.cli.terminal import columns, line_writer
 from coordwire.client.opening import Session
 from coordwire.client.requests import NodeAnswer
 from coordwire.codec import Message, Response

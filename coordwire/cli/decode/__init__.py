@@ -30,7 +30,7 @@ from coordwire.cli.inputs import capture_chains, captures_below, collect_seldom,
 from coordwire.cli.selection import filters, times
 from coordwire.cli.selection.names import TELLING, TopicNames
 from coordwire.cli.selection.survey import SurveyCounts
-from coordwire.designs.dialects import dialect_options
+from coordwire.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.plain_lines import PlainLines
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, shown
 from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
-from coordwire.cli.terminal import SLOW_NS, Pieces, is_plain, line_writer
+from coordwire.cli.terminal import SLOW_NS, is_plain, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.inputs import opened
-from coordwire.designs.dialects import dialect_options
+from coordwire.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.plain_lines import PlainLines
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
     Withheld,
@@ -30,7 +30,7 @@ from coordwire.capture.redaction.entry_secrets import (
 )
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
-from coordwire.cli.terminal import SLOW_NS, Pieces, columns, is_plain, line_writer, packets, plain_text
+from coordwire.cli.terminal import SLOW_NS, columns, is_plain, line_writer, packets, plain_text
 from coordwire.codec.fields import VersionLayout
 from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
@@ -246,8 +246,8 @@ class TreeFormat:
             pieces.append((f"  id {entry.correlation_id}", "plain"))
         if request and entry.client_id is not None:
             pieces.append(("  ", "plain"))
-            quoted = (message_lines.quoted(entry.client_id, self._width), "text")
-            pieces.append(message_lines.SECRET if hidden.client else quoted)
+            client_id = (quoted(entry.client_id, self._width), "text")
+            pieces.append(message_lines.SECRET if hidden.client else client_id)
         elif request and entry.client_is_unknown:
             pieces.append(("  client unknown", "note"))
         pieces.append((f"  {entry.size:,} B", "note"))

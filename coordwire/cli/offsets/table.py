@@ -12,10 +12,10 @@ import re
 from typing import Any
 
 from coordwire.capture.flows import format_time
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli import message_lines
-from coordwire.cli.terminal import STYLES, Pieces, rich_console, table_output
+from coordwire.cli.terminal import STYLES, rich_console, table_output
 from coordwire.codec import Message
 from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded
@@ -200,7 +200,7 @@ def _commit(value: Any) -> Pieces:
     if (epoch := getattr(value, "leader_epoch", -1)) >= 0:
         pieces.append((f"  epoch {epoch}", "note"))
     if value.metadata:
-        pieces += [("  ", "plain"), (message_lines.quoted(value.metadata, 60), "text")]
+        pieces += [("  ", "plain"), (quoted(value.metadata, 60), "text")]
     if (expiry := getattr(value, "expire_timestamp", -1)) >= 0:
         pieces.append((f"  expires {format_time(expiry * MS, 0)}", "note"))
     return pieces

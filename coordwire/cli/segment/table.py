@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.capture.flows import format_time
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, shown
 from coordwire.cli.record_sets import control_form
 from coordwire.cli.segment.json_lines import Form, Lines
-from coordwire.cli.terminal import Pieces, rich_console, table_output
+from coordwire.cli.terminal import rich_console, table_output
 from coordwire.errors import DecodeError, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 

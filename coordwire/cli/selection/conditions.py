@@ -40,7 +40,7 @@ from coordwire.cli.selection.fields import EntryFields, FieldPath, Sort, resolve
 from coordwire.cli.selection.names import api
 from coordwire.cli.selection.times import DAY, Moment, moment
 from coordwire.codec.names import suggestion
-from coordwire.designs.dialects import find_call
+from coordwire.dialects import find_call
 from coordwire.enums import ErrorCode
 from coordwire.patterns import InvalidPattern, RegularExpression
 

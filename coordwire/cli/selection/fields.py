@@ -33,7 +33,7 @@ from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
 from coordwire.codec.walk import fields_of, layout_of
 from coordwire.connection.dialect import Direction
-from coordwire.designs.dialects import CALLS
+from coordwire.dialects import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
 from coordwire.messages import find_message

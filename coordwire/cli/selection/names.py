@@ -118,7 +118,7 @@ def apis(text: str) -> set[int | str]:
 
 def _api_or_call(text: str) -> int | str:
     """A key, or a name in lower case: of an API, or of what another dialect asks."""
-    from coordwire.designs.dialects import find_call
+    from coordwire.dialects import find_call
 
     return text.lower() if find_call(text) else api(text)
 

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from coordwire._quantities import duration
-from coordwire.capture.printable import shown
-from coordwire.cli.terminal import Pieces
-from coordwire.cli.timeline.wording import count, ranges
+from coordwire.capture.printable import Pieces, shown
 from coordwire.designs.simulator.runs import (
     OwnershipRebalance,
     OwnershipSpell,
@@ -22,6 +20,7 @@ from coordwire.designs.simulator.runs import (
     SimulatedRun,
 )
 from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.story.wording import count, ranges
 
 __all__ = ["lines"]
 

@@ -41,7 +41,7 @@ from coordwire.cli.inputs import (
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
-from coordwire.designs.dialects import dialect_options, find_dialect
+from coordwire.dialects import dialect_options, find_dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.files import LogFile, find_files

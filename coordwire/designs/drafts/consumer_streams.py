@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.zookeeper import StaticTopics, TopicCount, thread_ids
+from coordwire.dialects.zookeeper import StaticTopics, TopicCount, thread_ids
 
 __all__ = [
     "ConsumerFetcherManager",

@@ -24,7 +24,7 @@ from coordwire.designs.drafts.consumer_streams import (
 from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
-from coordwire.designs.zookeeper import StaticTopics
+from coordwire.dialects.zookeeper import StaticTopics
 
 __all__ = ["ConsumerState", "DiscoveringConsumer"]
 

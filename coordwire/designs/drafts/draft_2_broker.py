@@ -27,7 +27,7 @@ from coordwire.designs.drafts.pinging_coordinator import (
 )
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
-from coordwire.designs.zookeeper import Registration
+from coordwire.dialects.zookeeper import Registration
 from coordwire.errors import DecodeError, EncodeError
 from coordwire.messages.draft_2 import (
     Draft2Broker,

@@ -18,7 +18,7 @@ from coordwire.designs.drafts.consumer_streams import ConsumerStreams
 from coordwire.designs.drafts.discovering_consumer import ConsumerState, DiscoveringConsumer
 from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
 from coordwire.designs.drafts.topic_interest import TopicInterest
-from coordwire.designs.zookeeper import StaticTopics
+from coordwire.dialects.zookeeper import StaticTopics
 from coordwire.messages.draft_2 import (
     Draft2ClusterMetadataRequest,
     Draft2ClusterMetadataResponse,

@@ -29,8 +29,8 @@ from coordwire.designs.drafts.machine import Procedure
 from coordwire.designs.drafts.topic_interest import partition_order, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren, GetData
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
-from coordwire.designs.zookeeper import Registration
-from coordwire.designs.zookeeper.checks import built, int32, json_object, list_of, string
+from coordwire.dialects.zookeeper import Registration
+from coordwire.dialects.zookeeper.checks import built, int32, json_object, list_of, string
 from coordwire.errors import DecodeError, EncodeError, Malformed
 from coordwire.messages.draft_3 import (
     Draft3Broker,

@@ -34,7 +34,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
-from coordwire.designs.zookeeper import Broker, ClusterId, Coordinator, OldBroker, PartitionState, Topic
+from coordwire.dialects.zookeeper import Broker, ClusterId, Coordinator, OldBroker, PartitionState, Topic
 from coordwire.errors import DecodeError
 
 __all__ = ["DraftBroker", "keep_cluster_id", "register_topics"]

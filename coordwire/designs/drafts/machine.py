@@ -32,8 +32,6 @@ from coordwire.connection.events import (
     ResponseReceived,
 )
 from coordwire.coordinator.timers import TimerKey, Timers
-from coordwire.designs.dialects import Dialect
-from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.actions import (
     Action,
     AskOffsetManager,
@@ -52,6 +50,8 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
     ZooKeeperError,
 )
+from coordwire.dialects import Dialect
+from coordwire.dialects.connection import ConnectionDialect
 from coordwire.errors import EncodeError
 
 __all__ = ["HostAction", "Machine", "MachineHost", "Procedure", "SendBytes", "Steps", "Wait"]

@@ -13,7 +13,7 @@ from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.machine import Steps
 from coordwire.designs.drafts.zookeeper_operations import DeleteNode, GetChildren, GetData, OperationOutcome
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
-from coordwire.designs.zookeeper import Offset, Owner, Topic
+from coordwire.dialects.zookeeper import Offset, Owner, Topic
 from coordwire.errors import DecodeError
 
 __all__ = ["read_offsets", "read_owners", "read_partitions", "rebalance_reason", "write_owners"]

@@ -26,7 +26,7 @@ from coordwire.designs.drafts.ownership_nodes import read_owners, read_partition
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
-from coordwire.designs.zookeeper import Offset
+from coordwire.dialects.zookeeper import Offset
 
 __all__ = ["ConsumerRegistry", "GroupRegistry", "PingingCoordinator"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.zookeeper import (
+from coordwire.dialects.zookeeper import (
     StaticTopics,
     Topic,
     TopicCount,

@@ -25,7 +25,7 @@ from typing import Generic, TypeAlias, TypeVar
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_operations import OperationOutcome
-from coordwire.designs.zookeeper import (
+from coordwire.dialects.zookeeper import (
     Registration,
     StaticTopics,
     Topic,

@@ -46,7 +46,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
-from coordwire.designs.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
+from coordwire.dialects.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
 from coordwire.errors import CoordwireError, DecodeError
 
 __all__ = [

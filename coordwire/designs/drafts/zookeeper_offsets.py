@@ -20,7 +20,7 @@ from coordwire.designs.drafts.actions import AskOffsetManager, DraftPartition
 from coordwire.designs.drafts.machine import Machine, Steps, Wait
 from coordwire.designs.drafts.zookeeper_operations import GetData, OperationOutcome
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
-from coordwire.designs.zookeeper import Offset
+from coordwire.dialects.zookeeper import Offset
 from coordwire.enums import ErrorCode
 from coordwire.errors import DecodeError
 from coordwire.messages import OffsetCommitRequest, OffsetFetchRequest

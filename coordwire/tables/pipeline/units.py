@@ -39,7 +39,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
-from coordwire.designs.dialects import find_alternative, find_dialect
+from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from coordwire.capture.entries import Entry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import PCAP_HEADER, FirstPacket, continued, first_packet
-from coordwire.designs.dialects import find_alternative, find_dialect
+from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.files import File, is_uri

@@ -30,6 +30,7 @@ from coordwire.coordinator import (
     TopicsImage,
 )
 from coordwire.coordinator.apis import TOPIC_GUARDS
+from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -44,7 +45,6 @@ from coordwire.messages.describe_configs import DescribeConfigsResourceResult, D
 from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_shard import ShardTimeline
 
 __all__ = ["MS", "START", "Connection", "World"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.designs.drafts.actions import FetchersStarted, FetchersStopped, Noted
-from coordwire.designs.zookeeper import Registration
+from coordwire.dialects.zookeeper import Registration
 from coordwire.messages.draft_1 import (
     Draft1PingResponse,
     Draft1RegisterRequest,

@@ -15,7 +15,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
-from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
     AskOffsetManager,
     AskZooKeeper,
@@ -35,7 +34,8 @@ from coordwire.designs.drafts.zookeeper_operations import (
     ZooKeeperError,
 )
 from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
-from coordwire.designs.zookeeper import Topic
+from coordwire.dialects import Dialect
+from coordwire.dialects.zookeeper import Topic
 
 
 class Entry(NamedTuple):

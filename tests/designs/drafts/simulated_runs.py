@@ -32,7 +32,7 @@ from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, DraftRun, add_desi
 from coordwire.designs.simulator.drafts.machine_process import MachineProcess
 from coordwire.designs.simulator.network import Link
 from coordwire.designs.simulator.runs import RunObserver
-from coordwire.designs.zookeeper import Owner
+from coordwire.dialects.zookeeper import Owner
 from tests.designs.drafts.checkers import check, d10_owners_are_ranges, watch
 from tests.designs.drafts.cluster import Elected, Entry, Sent, Written
 

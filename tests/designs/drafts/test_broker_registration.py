@@ -6,7 +6,7 @@ from typing import Any
 
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
-from coordwire.designs.zookeeper import Broker, ClusterId, PartitionState, Topic
+from coordwire.dialects.zookeeper import Broker, ClusterId, PartitionState, Topic
 from tests.designs.drafts.cluster import Cluster
 
 

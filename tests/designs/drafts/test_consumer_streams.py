@@ -10,7 +10,7 @@ from coordwire.designs.drafts.consumer_streams import (
     MessageStream,
     PartitionProgress,
 )
-from coordwire.designs.zookeeper import StaticTopics, WildcardTopics
+from coordwire.dialects.zookeeper import StaticTopics, WildcardTopics
 
 ONE, TWO = DraftPartition("t", "0"), DraftPartition("t", "1")
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from coordwire.designs.dialects.grammar import Grammar
-from coordwire.designs.dialects.matching import Matching
 from coordwire.designs.drafts.actions import FetchersStarted
 from coordwire.designs.drafts.draft_3_broker import GroupMetadata
 from coordwire.designs.drafts.draft_3_consumer import NewConsumerState
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.zookeeper_operations import SetData
+from coordwire.dialects.grammar import Grammar
+from coordwire.dialects.matching import Matching
 from coordwire.errors import DecodeError
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupRequest,

@@ -10,10 +10,10 @@ import pytest
 
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
-from coordwire.designs.dialects import ConnectionDialect
-from coordwire.designs.dialects.grammar import CALLS
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS
-from coordwire.designs.zookeeper import Broker, Coordinator, Offset, Owner, Registration, Topic, parse_node
+from coordwire.dialects import ConnectionDialect
+from coordwire.dialects.grammar import CALLS
+from coordwire.dialects.zookeeper import Broker, Coordinator, Offset, Owner, Registration, Topic, parse_node
 from coordwire.timeline import MemberJoined, RebalanceEnded, timeline
 from tests.designs.drafts.kept_runs import DRAFTS, MEMBERS, RUNS, capture, nodes
 

@@ -9,12 +9,12 @@ import pytest
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ResponseReceived
-from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings, DraftError
 from coordwire.designs.drafts.machine import MachineHost, SendBytes
+from coordwire.dialects.connection import ConnectionDialect
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1PingRequest,

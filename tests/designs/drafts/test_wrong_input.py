@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 
 from coordwire.connection import Connection
 from coordwire.connection.events import RequestReceived
-from coordwire.designs.dialects.connection import ConnectionDialect
-from coordwire.designs.dialects.frames import Side
-from coordwire.designs.dialects.grammar import CALLS, Dialect
 from coordwire.designs.drafts.actions import AskZooKeeper, Connect, Disconnect
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
@@ -25,6 +22,9 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
     ZooKeeperError,
 )
+from coordwire.dialects.connection import ConnectionDialect
+from coordwire.dialects.frames import Side
+from coordwire.dialects.grammar import CALLS, Dialect
 from coordwire.errors import EncodeError
 from coordwire.messages import Draft2ClusterMetadataRequest, find_message
 from coordwire.testing.strategies import messages

@@ -17,7 +17,7 @@ from coordwire.designs.drafts.zookeeper_consumer import (
     ZooKeeperConsumerConfig,
 )
 from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetChildren, GetData
-from coordwire.designs.zookeeper import Broker
+from coordwire.dialects.zookeeper import Broker
 from coordwire.errors import DecodeError, EncodeError
 from tests.designs.drafts.checkers import d10_owners_are_ranges
 from tests.designs.drafts.cluster import Cluster

@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_1_consumer import FirstDraftConsumer, FirstDraftConsumerConfig
@@ -17,6 +16,7 @@ from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.overview import OverviewBroker, OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
+from coordwire.dialects import Dialect
 from tests.designs.drafts.cluster import Cluster
 
 DIALECTS = {0: Dialect.DRAFT_1, 1: Dialect.DRAFT_1, 2: Dialect.DRAFT_2, 3: Dialect.DRAFT_3}

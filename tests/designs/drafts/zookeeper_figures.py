@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from coordwire.designs.drafts.zookeeper_assignment import SortBy
 from coordwire.designs.drafts.zookeeper_operations import CreateNode
-from coordwire.designs.zookeeper import Broker
+from coordwire.dialects.zookeeper import Broker
 from tests.designs.drafts.cluster import Cluster
 from tests.designs.drafts.test_zookeeper_consumer import join, world
 

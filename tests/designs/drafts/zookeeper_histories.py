@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from coordwire.designs.drafts.actions import DraftPartition, Noted
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetData, SetData
-from coordwire.designs.zookeeper import StaticTopics, WildcardTopics
+from coordwire.dialects.zookeeper import StaticTopics, WildcardTopics
 from tests.designs.drafts.cluster import Cluster
 
 SCHEDULES = 40

@@ -7,8 +7,6 @@ import io
 import pytest
 
 from coordwire.capture import Capture, FrameEntry
-from coordwire.designs.dialects import ConnectionDialect, Dialect
-from coordwire.designs.dialects.grammar import CALLS
 from coordwire.designs.drafts.actions import Connect
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
 from coordwire.designs.drafts.draft_settings import BrokerAddress
@@ -35,6 +33,8 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     to_wire,
 )
 from coordwire.designs.simulator.runs import simulate
+from coordwire.dialects import ConnectionDialect, Dialect
+from coordwire.dialects.grammar import CALLS
 from coordwire.timeline import RebalanceEnded, timeline
 
 DRAFTS = ["draft-1", "draft-2", "draft-3"]

@@ -21,7 +21,7 @@ from coordwire.codec import Field, Message, Struct
 from coordwire.codec.fields import TEXTS
 from coordwire.codec.walk import fields_of
 from coordwire.connection.dialect import Direction
-from coordwire.designs.dialects import CALLS, Call
+from coordwire.dialects import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.record_types import RECORD_TYPES

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import Noted
 from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_1_consumer import FirstDraftConsumer, FirstDraftConsumerConfig
@@ -24,7 +23,8 @@ from coordwire.designs.simulator.drafts.machine_process import MachineProcess, P
 from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, ZooKeeperProcess
 from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.designs.simulator.world import World
-from coordwire.designs.zookeeper import StaticTopics
+from coordwire.dialects import Dialect
+from coordwire.dialects.zookeeper import StaticTopics
 
 __all__ = ["DRAFT_DESIGNS", "DraftRun", "add_design"]
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
     AskZooKeeper,
     Connect,
@@ -40,6 +39,7 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
 )
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.partition_logs import FlowPartition
+from coordwire.dialects import Dialect
 
 __all__ = ["MachineProcess", "ProcessorPool"]
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.designs.dialects import Dialect, Grammar
-from coordwire.designs.dialects.zookeeper_multi import MultiOperation, encode_operations
 from coordwire.designs.drafts.zookeeper_operations import (
     CheckVersion,
     CreateNode,
@@ -39,6 +37,8 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     replied_outcomes,
 )
 from coordwire.designs.simulator.tap import EPOCH_MS, TapRecord
+from coordwire.dialects import Dialect, Grammar
+from coordwire.dialects.zookeeper_multi import MultiOperation, encode_operations
 from coordwire.messages.zookeeper_nodes import (
     ZooKeeperAcl,
     ZooKeeperCheckOperation,

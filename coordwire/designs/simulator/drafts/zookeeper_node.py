@@ -24,7 +24,7 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     to_wire,
 )
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
-from coordwire.designs.zookeeper import Topic
+from coordwire.dialects.zookeeper import Topic
 
 __all__ = ["ZOOKEEPER_PORT", "ZooKeeperProcess"]
 

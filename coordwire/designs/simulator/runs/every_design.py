@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, Shard
-from coordwire.designs.dialects import Dialect
+from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, DraftRun
 from coordwire.designs.simulator.drafts import add_design as add_draft
 from coordwire.designs.simulator.kafka import (
@@ -34,8 +34,8 @@ from coordwire.designs.simulator.kafka import (
     GroupClientConfig,
 )
 from coordwire.designs.simulator.world import World
+from coordwire.dialects import Dialect
 from coordwire.timeline.events import MemberLeft
-from coordwire.timeline.from_shard import ShardTimeline
 
 __all__ = [
     "DESIGNS",

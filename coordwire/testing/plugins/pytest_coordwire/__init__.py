@@ -242,7 +242,7 @@ def pytest_runtest_makereport(
 
 def _story(item: pytest.Item, running: ObservedTraffic) -> str:
     """What happened to groups, what became of faults, and where the capture is."""
-    from coordwire.cli.timeline.story import story_lines
+    from coordwire.timeline.story import story_lines
 
     try:
         lines = list(story_lines(running.timeline()))

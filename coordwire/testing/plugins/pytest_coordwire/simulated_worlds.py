@@ -93,8 +93,8 @@ def kafka_simulation_options(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> RunOptions:
     """How a simulated test runs; for `coordwire.testing.simulation`."""
-    from coordwire.cli.timeline.story import story_lines
     from coordwire.testing.simulation import RunOptions
+    from coordwire.timeline.story import story_lines
 
     config, item = request.config, request.node
     seeds = config.getoption("--kafka-seeds")

@@ -1,0 +1,326 @@
+"""The nodes: their paths, their texts, and their values.
+
+Strategy: nodes of JSON are rows of keys, each with its check; the others are plain texts. Rules: partitions
+are texts in paths, a number or the oldest form's broker-partition; keys that the documents don't have are
+kept in `other_fields` and written back after the others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from coordwire.dialects.zookeeper.checks import (
+    Check,
+    built,
+    checked,
+    count,
+    encoded,
+    int32,
+    json_object,
+    list_of,
+    map_of,
+    number,
+    partition_key,
+    string,
+    text_of,
+    time_ms,
+)
+from coordwire.dialects.zookeeper.topic_count import StaticTopics, TopicCount, WildcardTopics, stream_count
+from coordwire.errors import Malformed, OutOfRange
+
+_CLUSTER_ID = re.compile(r"[a-zA-Z0-9_-]{1,22}")
+
+
+@dataclass(slots=True, kw_only=True)
+class _JsonNode:
+    """What nodes of JSON have in common. `_keys_`: the documents' keys in order, how each is checked, and
+    whether it must be there; those that need not are None where they are absent."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]]
+    other_fields: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> Self:
+        """The node that this text is. Raises `DecodeError`."""
+        form = json_object(data, f"a {cls.__name__} node")
+        values: dict[str, Any] = {}
+        for key, (check, needed) in cls._keys_.items():
+            if form.get(key) is not None:
+                values[key] = check(form.pop(key), key)
+            elif needed:
+                raise Malformed("null" if key in form else "missing", 0, key)
+            else:
+                form.pop(key, None)
+        return cls(**values, other_fields=form)
+
+    def build(self) -> bytes:
+        """The node's text, as Kafka writes it but for spaces. Raises `EncodeError`."""
+        form = {}
+        for key, (check, needed) in self._keys_.items():
+            value = getattr(self, key)
+            if value is not None or needed:
+                value = checked(check, _as_json(value), key)
+                form[key] = str(value) if check is time_ms else value
+        if twice := next((key for key in self.other_fields if key in self._keys_), None):
+            raise OutOfRange("a field of its own", f"other_fields.{twice}")
+        return built(form | self.other_fields)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key) if isinstance(key, int) else key: item for key, item in value.items()}
+    return value
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker(_JsonNode):
+    """`/brokers/ids/[id]`, ephemeral: where a broker is. timestamp: ms since the epoch."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "jmx_port": (int32, False), "timestamp": (time_ms, False), "endpoints": (list_of(string), False),
+        "host": (string, False), "version": (int32, True), "port": (int32, True),
+    }  # fmt: skip
+    version: int = 1
+    host: str | None = None
+    port: int = -1
+    jmx_port: int | None = None
+    timestamp: int | None = None
+    endpoints: list[str] | None = None
+
+    @staticmethod
+    def path(broker_id: int) -> str:
+        return f"/brokers/ids/{broker_id}"
+
+
+@dataclass(slots=True, kw_only=True)
+class OldBroker(_JsonNode):
+    """`/brokers/ids/[id]` in the oldest form. host: "host:port"; topics: the partitions that it has, by
+    topic, each as the text or number that the node has."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "host": (string, True),
+        "topics": (map_of(string, list_of(lambda value, path: _old_partition(value, path))), True),
+    }
+    host: str
+    topics: dict[str, list[str | int]] = field(default_factory=dict)
+
+    @staticmethod
+    def path(broker_id: int) -> str:
+        return Broker.path(broker_id)
+
+
+def _old_partition(value: Any, path: str) -> str | int:
+    return value if isinstance(value, str) else count(value, path)
+
+
+@dataclass(slots=True, kw_only=True)
+class Topic(_JsonNode):
+    """`/brokers/topics/[topic]`: the replicas (broker ids) of each partition, the preferred leader first."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "version": (int32, True), "partitions": (map_of(partition_key, list_of(int32)), True),
+    }  # fmt: skip
+    version: int = 1
+    partitions: dict[int, list[int]] = field(default_factory=dict)
+
+    @staticmethod
+    def path(topic: str) -> str:
+        return f"/brokers/topics/{name_in_path(topic, 'topic')}"
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionState(_JsonNode):
+    """`/brokers/topics/[topic]/partitions/[p]/state`: who leads a partition, and who is in sync."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "controller_epoch": (int32, True), "leader": (int32, True), "version": (int32, True),
+        "leader_epoch": (int32, True), "isr": (list_of(int32), True),
+    }  # fmt: skip
+    controller_epoch: int = 0
+    leader: int = -1
+    version: int = 1
+    leader_epoch: int = 0
+    isr: list[int] = field(default_factory=list)
+
+    @staticmethod
+    def path(topic: str, partition: int) -> str:
+        return f"{Topic.path(topic)}/partitions/{partition}/state"
+
+
+@dataclass(slots=True, kw_only=True)
+class Registration(_JsonNode):
+    """`/consumers/[group]/ids/[consumer]`, ephemeral: what a consumer reads.
+
+    subscription: streams by topic, or by the regular expression where `pattern` is "white_list" or
+    "black_list" (else "static"). timestamp: ms since the epoch.
+    """
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "version": (int32, True), "subscription": (map_of(string, stream_count), True),
+        "pattern": (string, False), "timestamp": (time_ms, False),
+    }  # fmt: skip
+    version: int = 1
+    subscription: dict[str, int] = field(default_factory=dict)
+    pattern: str | None = "static"
+    timestamp: int | None = None
+
+    @staticmethod
+    def path(group: str, consumer: str) -> str:
+        return f"{_group(group)}/ids/{name_in_path(consumer, 'consumer')}"
+
+    @property
+    def topic_count(self) -> TopicCount:
+        """The same as a `topic_count`. Raises `DecodeError` for a wildcard that isn't one expression."""
+        if self.pattern not in ("white_list", "black_list"):
+            return StaticTopics(dict(self.subscription))
+        if len(self.subscription) != 1:
+            raise Malformed(f"{len(self.subscription)} expressions in a wildcard", 0, "subscription")
+        ((pattern, streams),) = self.subscription.items()
+        return WildcardTopics(pattern, streams, blacklist=self.pattern == "black_list")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """`/consumers/[group]/owners/[topic]/[partition]`: the consumer thread that owns a partition. Ephemeral;
+    persistent in the drafts."""
+
+    thread_id: str
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> Owner:
+        return cls(_owner(text_of(data, "an Owner node"), ""))
+
+    def build(self) -> bytes:
+        return encoded(checked(_owner, self.thread_id, "thread_id"), "thread_id")
+
+    @staticmethod
+    def path(group: str, topic: str, partition: int | str, *, old: bool = False) -> str:
+        """old: the singular `owner` of the oldest form, where a partition is "broker-partition"."""
+        folder = "owner" if old else "owners"
+        return f"{_group(group)}/{folder}/{_place(topic, partition)}"
+
+
+def _owner(value: Any, path: str) -> str:
+    if not string(value, path):
+        raise Malformed("an Owner node is empty", 0, path)
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """`/consumers/[group]/offsets/[topic]/[partition]`: how far a group has consumed a partition."""
+
+    offset: int
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> Offset:
+        return cls(number(data, "an Offset node", time_ms))
+
+    def build(self) -> bytes:
+        return str(checked(time_ms, self.offset, "offset")).encode()
+
+    @staticmethod
+    def path(group: str, topic: str, partition: int | str) -> str:
+        return f"{_group(group)}/offsets/{_place(topic, partition)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """`/consumers/coordinator`, ephemeral: the broker that coordinates all groups (drafts)."""
+
+    broker_id: int
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> Coordinator:
+        return cls(number(data, "a Coordinator node", int32))
+
+    def build(self) -> bytes:
+        return str(checked(int32, self.broker_id, "broker_id")).encode()
+
+    @staticmethod
+    def path() -> str:
+        return "/consumers/coordinator"
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterId(_JsonNode):
+    """`/cluster/id`: 1 to 22 characters of [a-zA-Z0-9_-], since Kafka 0.10.1. version: a text, as Kafka
+    writes it; None for a node that is the bare id."""
+
+    _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
+        "version": (string, False), "id": (lambda value, path: _cluster_id(value, path), True),
+    }  # fmt: skip
+    version: str | None = "1"
+    id: str
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> ClusterId:
+        text = text_of(data, "a ClusterId node")
+        if text[:1] != "{":
+            return cls(version=None, id=_cluster_id(text, "id"))
+        return super(ClusterId, cls).parse(text)
+
+    def build(self) -> bytes:
+        if self.version is None and not self.other_fields:
+            cluster_id: str = checked(_cluster_id, self.id, "id")
+            return cluster_id.encode()
+        return super(ClusterId, self).build()
+
+    @staticmethod
+    def path() -> str:
+        return "/cluster/id"
+
+
+def _cluster_id(value: Any, path: str) -> str:
+    if not _CLUSTER_ID.fullmatch(string(value, path)):
+        raise Malformed("a cluster id is 1 to 22 characters of [a-zA-Z0-9_-]", 0, path)
+    return str(value)
+
+
+def name_in_path(name: Any, subject: str) -> str:
+    """A part of a path."""
+    if not isinstance(name, str) or not name or "/" in name or "\0" in name or name in (".", ".."):
+        raise OutOfRange(f"{name!r} can't be in a path", subject)
+    return name
+
+
+def _place(topic: str, partition: int | str) -> str:
+    return f"{name_in_path(topic, 'topic')}/{name_in_path(str(partition), 'partition')}"
+
+
+def _group(group: str) -> str:
+    return f"/consumers/{name_in_path(group, 'group')}"
+
+
+# --- by path ---
+
+
+Node = Broker | OldBroker | Topic | PartitionState | Registration | Owner | Offset | Coordinator | ClusterId
+
+_PATHS: list[tuple[re.Pattern[str], Any]] = [
+    (re.compile(pattern), node)
+    for pattern, node in (
+        (r"/brokers/ids/[0-9]+", Broker),
+        (r"/brokers/topics/[^/]+", Topic),
+        (r"/brokers/topics/[^/]+/partitions/[0-9]+/state", PartitionState),
+        (r"/consumers/[^/]+/ids/[^/]+", Registration),
+        (r"/consumers/[^/]+/owners?/[^/]+/[^/]+", Owner),
+        (r"/consumers/[^/]+/offsets/[^/]+/[^/]+", Offset),
+        (r"/consumers/coordinator", Coordinator),
+        (r"/cluster/id", ClusterId),
+    )
+]
+
+
+def parse_node(path: str, data: bytes | str) -> Node:
+    """The node at a path. Raises `DecodeError` if the text isn't what belongs there, `KeyError` for a path
+    that none of these nodes has."""
+    for pattern, cls in _PATHS:
+        if pattern.fullmatch(path):
+            if cls is Broker and "topics" in json_object(data, "a Broker node"):
+                cls = OldBroker
+            node: Node = cls.parse(data)
+            return node
+    raise KeyError(path)

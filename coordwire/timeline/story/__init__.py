@@ -1,0 +1,17 @@
+"""A group's story as lines: what went wrong, its rebalances, who was in, and a line an event.
+
+    group_block.py      one group's block of lines
+    overview.py         the story for an operator: incidents, a row a rebalance, who is in at the end
+    incidents.py        what went wrong
+    rebalance_table.py  a row a rebalance
+    event_lines.py      a line an event; commit_lines.py: those of commits
+    story_links.py      what an event refers to elsewhere in the story
+    member_numbers.py   short numbers for members
+    wording.py          the words: causes, lengths of time, names, the verdict on a group
+
+Rules: a line is a list of pieces, each a text with the name of its style; nothing here knows a terminal.
+"""
+
+from coordwire.timeline.story.group_block import story_lines
+
+__all__ = ["story_lines"]

@@ -1,0 +1,347 @@
+"""The incidents of a group: who did what, when, what it cost, and the packets that show it.
+
+Strategy: the events that are incidents, each with what belongs to it: members that went within two seconds in
+the same way are one; the partitions that had no consumer are those of the rebalances that it caused. Rules: a
+member is named only for what it did itself; an ending is that of the same departure; an answer that a client
+expects (REBALANCE_IN_PROGRESS, a coordinator that is not there while its broker is away) is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from coordwire.capture.printable import quoted, shown
+from coordwire.enums import ErrorCode
+from coordwire.timeline.events import (
+    BrokerAway,
+    CaptureHole,
+    ErrorMet,
+    GroupConverted,
+    GroupEvent,
+    LagMeasured,
+    MemberJoined,
+    MemberLeft,
+    RebalanceEnded,
+    TopicPartition,
+)
+from coordwire.timeline.story.member_numbers import MemberNumbers
+from coordwire.timeline.story.rebalance_table import TableRow
+from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
+
+__all__ = ["Incident", "incidents"]
+
+TOGETHER_NS = 2_000_000_000
+"""Members that went so near to each other, in the same way, are one incident."""
+
+LONG_NS = 10_000_000_000
+"""A rebalance that takes longer is an incident."""
+
+MOST_REFUSALS = 8
+"""So many kinds of refusals are shown."""
+
+_EXPECTED = frozenset({
+    ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE,
+})  # fmt: skip
+_LOST = frozenset({"session_timeout", "removed", "not_rejoined", "fenced"})
+_PLAIN = frozenset({
+    "", "the consumer is being closed", "the consumer unsubscribed from all topics", "LeaveGroup",
+    "client leaving group per normal operation",
+})  # fmt: skip
+"""Reasons with which members leave as they should."""
+
+_MEMBER_GONE = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
+
+
+@dataclass(slots=True)
+class Incident:
+    """One. time_ns: when it began; lines: what it was, and what it cost."""
+
+    time_ns: int
+    lines: list[str]
+
+
+def incidents(
+    events: Sequence[GroupEvent],
+    members: Sequence[GroupEvent],
+    rows: Sequence[TableRow],
+    numbers: MemberNumbers,
+) -> list[Incident]:
+    """All of a group, by time. members: the events of who was in, of all times."""
+    problems = [
+        *_outages(events),
+        *_holes(events, numbers),
+        *_departures(events, members, rows, numbers),
+        *_left_for_a_reason(events, numbers),
+        *_long(events, rows, numbers),
+        *_refusals(events, members, numbers),
+        *_beyond(events),
+        *_conversions(events, numbers),
+    ]
+    return sorted(problems, key=lambda incident: incident.time_ns)
+
+
+def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
+    for event in events:
+        if not isinstance(event, BrokerAway):
+            continue
+        began_ns = event.time_ns or 0
+        fins = f"it ended {count(event.connections, 'connection')}{_packets(event.packets[:2])}"
+        if event.until_ns is None:
+            text = f"the coordinator {shown(event.broker)} went away and did not come back: {fins}"
+        else:
+            text = f"the coordinator {shown(event.broker)} was away for {duration(event.until_ns - began_ns)}"
+            is_another = event.answered_by not in (None, event.broker)
+            text += f", then {shown(event.answered_by or '')} took over" if is_another else ""
+            text += f": {fins}; sessions began again at {clock(event.until_ns)}"
+        yield Incident(began_ns, [text])
+
+
+def _holes(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    """What the capture lacks of the members' connections, once for all of it."""
+    holes = [event for event in events if isinstance(event, CaptureHole)]
+    if holes:
+        first_ns, last_ns = holes[0].time_ns or 0, holes[-1].time_ns or 0
+        size = count(sum(hole.size for hole in holes), "byte")
+        times = f" in {len(holes):,} places until {clock(last_ns)}" if len(holes) > 1 else ""
+        text = f"the capture lacks {size}{times}, of {numbers.names(hole.member_id for hole in holes)}"
+        yield Incident(first_ns, [f"{text}; nothing is concluded from that"])
+
+
+# --- members that went without leaving ---
+
+
+def _departures(
+    events: Iterable[GroupEvent],
+    members: Iterable[GroupEvent],
+    rows: Sequence[TableRow],
+    numbers: MemberNumbers,
+) -> Iterator[Incident]:
+    lost = [event for event in events if isinstance(event, MemberLeft) and event.how in _LOST]
+    lost.sort(key=lambda event: event.time_ns or 0)
+    joins = [event for event in members if isinstance(event, MemberJoined)]
+    together: list[list[MemberLeft]] = []
+    for event in lost:
+        last = together[-1][-1] if together else None
+        if last is not None and _kind(last) == _kind(event) and _near(last, event):
+            together[-1].append(event)
+        else:
+            together.append([event])
+    for group in together:
+        began_ns = min(_began_ns(event) for event in group)
+        yield Incident(began_ns, [_departure(group, joins, numbers), *_cost(group, rows)])
+
+
+def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    """Members that left since they polled too late, or that an operator removed."""
+    for event in events:
+        if isinstance(event, MemberLeft) and event.how == "left" and (event.reason or "") not in _PLAIN:
+            packet = "" if event.packet is None else f" (packet {event.packet})"
+            text = f"{numbers.name(event.member_id)} left: {quoted(event.reason or '', 120)}{packet}"
+            yield Incident(event.time_ns or 0, [text])
+
+
+def _kind(event: MemberLeft) -> tuple[str, str | None]:
+    return event.how, None if event.ending is None else event.ending.how
+
+
+def _near(last: MemberLeft, event: MemberLeft) -> bool:
+    return abs((event.time_ns or 0) - (last.time_ns or 0)) <= TOGETHER_NS
+
+
+def _began_ns(event: MemberLeft) -> int:
+    ending = event.ending
+    if ending is None:
+        return event.time_ns or 0
+    return ending.ended_ns or ending.heard_ns or event.time_ns or 0
+
+
+def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
+    first, names = group[0], numbers.names(event.member_id for event in group)
+    ending = first.ending
+    packets = sorted({packet for event in group if event.ending for packet in event.ending.packets})
+    static = all(event.instance_id is not None for event in group)
+    match None if ending is None else ending.how:
+        case "closed":
+            deed = "closed (static)" if static else "ended without leaving"
+            text = f"{names} {deed}{_packets(packets, 'FIN')}"
+        case "reset":
+            text = f"{names} ended without leaving{_packets(packets, 'RST')}"
+        case "closed_by_broker":
+            text = f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN')}"
+        case "open":
+            last_packets = [event.ending.heard_packet for event in group if event.ending]
+            text = f"{names} fell silent, connection open{_packets(last_packets, 'last packet')}"
+        case _:
+            text = f"{names} is out" if first.how != "session_timeout" else f"{names} fell silent"
+    if ending is not None and any(event.ending and event.ending.fetched is False for event in group):
+        text += ", no Fetch captured"
+    reasons = {
+        "session_timeout": "out", "removed": "no longer known to the coordinator",
+        "not_rejoined": "did not join again in time, out", "fenced": "another took its place",
+    }  # fmt: skip
+    text += f"; {reasons[first.how]} {_times_out(group)}"
+    returns = dict.fromkeys(filter(None, (_back(event, joins, numbers) for event in group)))
+    return "; ".join((text, *returns))
+
+
+def _times_out(group: Sequence[MemberLeft]) -> str:
+    """When members were out: each, or of more than two the first and the last."""
+    texts = list(dict.fromkeys(_out(event) for event in group))
+    if len(texts) <= 2:
+        return " and ".join(texts)
+    times = [event.time_ns or 0 for event in group]
+    return f"from {clock(min(times))} to {clock(max(times))}"
+
+
+def _out(event: MemberLeft) -> str:
+    """When a member was out, and how long after it was last heard."""
+    heard_ns = None if event.ending is None else event.ending.heard_ns
+    if heard_ns is None or event.time_ns is None or event.time_ns <= heard_ns:
+        return f"at {clock(event.time_ns or 0)}"
+    return f"at {clock(event.time_ns)} after {duration(event.time_ns - heard_ns)}"
+
+
+def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
+    """That its process or its client was in again later."""
+    before = next((join for join in reversed(joins) if join.member_id == event.member_id), None)
+    for join in joins:
+        if (join.time_ns or 0) <= (event.time_ns or 0):
+            continue
+        same_process = join.member_id == event.member_id or (
+            before is not None and join.host is not None and join.host == before.host
+        )
+        if same_process:
+            name = "" if join.member_id == event.member_id else f" as {numbers.name(join.member_id)}"
+            return f"back {clock(join.time_ns or 0)}{name} (same process)"
+    return ""
+
+
+def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> list[str]:
+    """The partitions that had no consumer in the rebalances that these members caused."""
+    ids = {event.member_id for event in group}
+    times = [event.time_ns or 0 for event in group]
+    gaps: Counter[TopicPartition] = Counter()
+    for row in rows:
+        caused = any(
+            part.member_id in ids and abs((part.began_ns or 0) - time_ns) <= TOGETHER_NS
+            for part in row.parts
+            for time_ns in times
+        )
+        for gap in (gap for part in row.parts if caused for gap in part.idle):
+            partition = TopicPartition(gap.topic, gap.partition)
+            gaps[partition] = max(gaps[partition], gap.until_ns - gap.since_ns)
+    if not gaps:
+        return []
+    return [f"{shown(ranges(gaps))} had no consumer for up to {duration(max(gaps.values()))}"]
+
+
+# --- rebalances, refusals, commits, protocols ---
+
+
+def _long(
+    events: Sequence[GroupEvent], rows: Sequence[TableRow], numbers: MemberNumbers
+) -> Iterator[Incident]:
+    errors = [event for event in events if isinstance(event, ErrorMet)]
+    for number, row in enumerate(rows, 1):
+        for part in row.parts:
+            length_ns, unsettled = part.length_ns or 0, part.outcome in ("superseded", "unfinished")
+            if length_ns < LONG_NS and part.outcome != "unfinished":
+                continue
+            yield Incident(part.began_ns or 0, [_length(number, part, errors, numbers, unsettled)])
+
+
+def _length(
+    number: int, part: RebalanceEnded, errors: Sequence[ErrorMet], numbers: MemberNumbers, unsettled: bool
+) -> str:
+    subject = f"rebalance {number}" + ("" if part.generation is None else f" to {part.generation}")
+    verb = "was given up after" if part.outcome == "superseded" else "took"
+    verb = "was not over when the input ends, after" if part.outcome == "unfinished" else verb
+    text = f"{subject} {verb} {duration(part.length_ns or 0)}"
+    waiting = part.waiting_for if unsettled else (part.last_to_join,) if part.last_to_join else ()
+    if waiting:
+        text += f", waiting for {numbers.names(waiting)}"
+    refused = Counter(
+        error_name(event.error_code)
+        for event in errors
+        if event.member_id in waiting
+        and event.error_code not in _EXPECTED
+        and (part.began_ns or 0) <= (event.time_ns or 0) <= (part.ended_ns or 0)
+    )
+    if refused:
+        name, times = refused.most_common(1)[0]
+        text += f", whose requests were refused meanwhile ({name} × {times:,})"
+    return text
+
+
+def _refusals(
+    events: Iterable[GroupEvent], members: Iterable[GroupEvent], numbers: MemberNumbers
+) -> Iterator[Incident]:
+    """Refusals, one a client, API and code; without those that follow from a member's end."""
+    ends: dict[str, int] = {}
+    for departure in members:
+        if isinstance(departure, MemberLeft) and departure.how in _LOST:
+            ended_ns = ends.get(departure.member_id, 1 << 63)
+            ends[departure.member_id] = min(departure.time_ns or 0, ended_ns)
+    together: dict[tuple[str, str, int], list[ErrorMet]] = {}
+    for event in events:
+        if not isinstance(event, ErrorMet) or event.error_code in _EXPECTED:
+            continue
+        if event.member_id is None and event.error_code in _MEMBER_GONE:
+            continue
+        follows = event.member_id in ends and (event.time_ns or 0) >= ends[event.member_id]
+        if follows and event.error_code in _MEMBER_GONE and "Commit" not in event.api:
+            continue
+        names = numbers.name(event.member_id, event.client_id)
+        if event.member_id and event.member_id not in numbers.numbers and event.client_id:
+            names = f"{shown(event.client_id)} ({shown(event.member_id[:8])}…) never was in:"
+        together.setdefault((names, event.api, event.error_code), []).append(event)
+    for (names, api, code), refused in list(together.items())[:MOST_REFUSALS]:
+        first, last = refused[0], refused[-1]
+        deed = "commits were refused" if "Commit" in api else f"{api} was refused"
+        packet = "" if first.packet is None else f" (packet {first.packet})"
+        times = f" × {len(refused):,} until {clock(last.time_ns or 0)}" if len(refused) > 1 else ""
+        text = f"{names} {deed}: {error_name(code)}{times}{packet}"
+        if first.message and code not in _MEMBER_GONE:
+            text += f", {quoted(_with_numbers(first.message, numbers), 160)}"
+        yield Incident(first.time_ns or 0, [text])
+    hidden = len(together) - MOST_REFUSALS
+    if hidden > 0:
+        later = list(together.values())[MOST_REFUSALS][0]
+        yield Incident(later.time_ns or 0, [f"and {hidden:,} more kinds of refusals: --errors lists them"])
+
+
+def _with_numbers(message: str, numbers: MemberNumbers) -> str:
+    """A coordinator's message with the numbers of members instead of their ids."""
+    return " ".join(
+        numbers.name(word) if word in numbers.numbers else word for word in message[:1_000].split(" ")
+    )
+
+
+def _beyond(events: Iterable[GroupEvent]) -> Iterator[Incident]:
+    first: dict[TopicPartition, LagMeasured] = {}
+    for event in events:
+        if isinstance(event, LagMeasured) and event.lag < 0 and event.reason == "committed_beyond_end":
+            first.setdefault(TopicPartition(event.topic, event.partition), event)
+    if first:
+        worst = min(first.values(), key=lambda event: event.lag)
+        partitions = shown(ranges(first))
+        text = f"{partitions} committed beyond the end, by up to {-worst.lag:,} (packet {worst.packet})"
+        yield Incident(min(event.time_ns or 0 for event in first.values()), [text])
+
+
+def _conversions(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    for event in events:
+        if isinstance(event, GroupConverted):
+            by = f" by {numbers.name(event.member_id)}" if event.member_id else ""
+            text = f"the {event.kind_before} group goes on as a {event.kind} group{by}"
+            yield Incident(event.time_ns or 0, [text])
+
+
+def _packets(packets: Iterable[int | None], word: str = "packet") -> str:
+    known = [str(packet) for packet in packets if packet is not None]
+    plural = "s" if word.endswith("packet") and len(known) > 1 else ""
+    excess = f" and {len(known) - 4} more" if len(known) > 4 else ""
+    return f" ({word}{plural} {', '.join(known[:4])}{excess})" if known else ""
