@@ -221,7 +221,7 @@ class PlainLines:
         ],
         learn: Callable[[Any], None],
         body_text: Callable[[Any], object],
-        is_shown_whole: Callable[[Any], bool] | None,
+        has_nothing_to_redact: Callable[[Any], bool] | None,
         errors: Callable[[Any, str], str],
         subject: Callable[[Any], str | None],
         /,

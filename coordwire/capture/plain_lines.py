@@ -27,8 +27,8 @@ from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
+    has_nothing_to_redact,
     is_always_harmless,
-    is_shown_whole,
     withheld,
 )
 from coordwire.codec.fields import VersionLayout
@@ -72,7 +72,7 @@ class PlainLines(ABC):
             self.native = native.PlainLines(
                 (FrameEntry, LazyEntry, StrictLazyEntry),
                 (self._apis, self._places, self._seconds, subjects),
-                self._learn, body_text, None if show_secrets else is_shown_whole, self._errors.of,
+                self._learn, body_text, None if show_secrets else has_nothing_to_redact, self._errors.of,
                 self.subject_text,
             )  # fmt: skip
             self.line, self.run = self.native.line, self.native.run

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.entry_secrets import NOTHING, is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_fully_decoded, withheld
 from coordwire.capture.redaction.secret_fields import WIDE
 from coordwire.cli.terminal import packets
 from coordwire.errors import UnreadableRange, counted
@@ -63,7 +63,7 @@ class HexFormat:
             else:
                 _write(annotated(entry.body, [span]))
 
-        if hidden.raw and not is_accounted_for(entry):
+        if hidden.raw and not is_fully_decoded(entry):
             _write(_refused(entry))
         else:
             self._show(entry, show)

@@ -159,10 +159,10 @@ def _hidden(result: ReplayedRequest, show_secrets: bool) -> Callable[[Difference
     one."""
     if show_secrets:
         return lambda place: False
-    from coordwire.capture.redaction.entry_secrets import is_accounted_for
+    from coordwire.capture.redaction.entry_secrets import is_fully_decoded
     from coordwire.capture.redaction.secret_fields import find
 
-    if result.response is None or not is_accounted_for(result.response):
+    if result.response is None or not is_fully_decoded(result.response):
         return lambda place: True
     captured, answered = set(find(result.captured)), set(find(result.answered))
     return lambda place: place.path in captured or place.answered_path in answered

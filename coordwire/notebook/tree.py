@@ -249,7 +249,7 @@ def _may_be_secret(owner: Struct, name: str) -> bool:
         return False
     if name != "value":
         return True
-    named = secret_fields.says_secret(owner) or not isinstance(getattr(owner, "name", None), str)
+    named = secret_fields.is_secret_value(owner) or not isinstance(getattr(owner, "name", None), str)
     return secret_fields.is_secret_config(str(getattr(owner, name)), named=named)
 
 

@@ -2,7 +2,7 @@
 
     tap.py                  Tap: a listener for each broker; TapThread
     link.py                 one client's connection with its connection to the broker
-    lane.py                 one socket: bytes to frames, memory, turns
+    link_side.py            one of the two sockets of a link: bytes to frames, memory, turns
     frame_reading.py        which frames have to be read, and their messages
     unanswered_requests.py  what is kept of requests until their answers come
     addresses.py            which local port is for which broker; addresses in responses

@@ -1,8 +1,8 @@
 """`TapLink`: one client's connection, and the connection to the broker that belongs to it.
 
-Strategy: each side is a `Lane`, which gives whole frames. A frame that does not have to be read is sent on as
-it came, by its first bytes alone, and a large one in the pieces in which it comes. A frame is read where its
-API may name brokers, where a rule or a script may take it, or where it decides how the frames after it are
+Strategy: each side is a `LinkSide`, which gives whole frames. A frame that does not have to be read is sent on
+as it came, by its first bytes alone, and a large one in the pieces in which it comes. A frame is read where
+its API may name brokers, where a rule or a script may take it, or where it decides how the frames after it are
 read (Produce: whether there is an answer; SaslHandshake: whether bare tokens follow). It is encoded again
 only where it was changed. A recording without secrets reads all frames for itself. Rules: responses keep the
 order of their requests. A request that a rule takes, or that the tap answers, waits until those before it are
@@ -35,7 +35,7 @@ from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_respons
 from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
 from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
 from coordwire.tap.frame_reading import FrameReading, ReadingHub, is_token, produce_has_answer
-from coordwire.tap.lane import PATIENCE, Lane, LaneHub
+from coordwire.tap.link_side import PATIENCE, LinkSide, LinkSideHub
 from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
 from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
@@ -54,7 +54,7 @@ _HEAD = struct.Struct(">hhi")
 _ID = struct.Struct(">i")
 
 
-class TapHub(LaneHub, ReadingHub, Protocol):
+class TapHub(LinkSideHub, ReadingHub, Protocol):
     """The part of the tap that a link needs."""
 
     @property
@@ -74,7 +74,7 @@ class TapHub(LaneHub, ReadingHub, Protocol):
     def sessions(self) -> SessionPartitions: ...
 
     def connect(self, link: TapLink) -> asyncio.Task[None]:
-        """Begin to connect a link's lane to its broker."""
+        """Begin to connect a link's side to its broker."""
 
     def join(self, link: TapLink) -> None:
         """A client has connected."""
@@ -89,8 +89,8 @@ class TapLink:
     def __init__(self, hub: TapHub, address: Address) -> None:
         self._hub = hub
         self.address = address
-        self.client = Lane(hub, self)
-        self.broker = Lane(hub, self)
+        self.client = LinkSide(hub, self)
+        self.broker = LinkSide(hub, self)
         self._is_coupled = self._is_over = False
         self._arrival: asyncio.Future[bytes] | None = None
         """Of the broker's answer to the tap's own request, before frames pass."""
@@ -122,10 +122,10 @@ class TapLink:
 
     # --- the beginning ---
 
-    def connected(self, lane: Lane) -> bool:
-        if lane is self.broker:
+    def connected(self, side: LinkSide) -> bool:
+        if side is self.broker:
             return not self._is_over
-        transport = lane.transport
+        transport = side.transport
         assert transport is not None
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self._hub.join(self)
@@ -186,12 +186,12 @@ class TapLink:
 
         self._start(steps)
 
-    # --- for the lanes ---
+    # --- for the sides ---
 
-    def can_take(self, lane: Lane) -> bool:
-        if lane is self.broker:
+    def can_take(self, side: LinkSide) -> bool:
+        if side is self.broker:
             return not self.client.is_full if self._is_coupled else self._arrival is not None
-        if lane.is_passing:
+        if side.is_passing:
             return not self.broker.is_full
         return (
             self._is_coupled
@@ -201,9 +201,9 @@ class TapLink:
             and not self._unanswered.is_full
         )
 
-    def take(self, lane: Lane, wire: bytes) -> None:
+    def take(self, side: LinkSide, wire: bytes) -> None:
         with self._guarded():
-            if lane is self.client:
+            if side is self.client:
                 self._hub.counts.requests_in += 1
                 self._request(wire)
             elif not self._is_coupled:
@@ -213,11 +213,11 @@ class TapLink:
                 if not self._is_silent:
                     self._response(wire)
 
-    def passes(self, lane: Lane, head: bytes) -> bool:
-        return self._passes_request(head) if lane is self.client else self._passes_response(head)
+    def passes(self, side: LinkSide, head: bytes) -> bool:
+        return self._passes_request(head) if side is self.client else self._passes_response(head)
 
-    def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
-        is_response = lane is self.broker
+    def take_piece(self, side: LinkSide, piece: bytes, *, is_last: bool) -> None:
+        is_response = side is self.broker
         self._add_record(piece, to_client=is_response)
         (self.client if is_response else self.broker).send(piece)
         if not is_last:
@@ -234,28 +234,31 @@ class TapLink:
         if arrival is not None and not arrival.done():
             arrival.set_result(data)
 
-    def drained(self, lane: Lane) -> None:
-        (self.client if lane is self.broker else self.broker).go_on()
+    def drained(self, side: LinkSide) -> None:
+        (self.client if side is self.broker else self.broker).go_on()
 
-    def worked(self) -> None:
+    def turn_ended(self) -> None:
         self.client.flush()
         self.broker.flush()
         self.client.go_on()
 
-    def peer_ended(self, lane: Lane) -> None:
+    def request_handled(self) -> None:
+        self.turn_ended()
+
+    def peer_ended(self, side: LinkSide) -> None:
         if self._is_over:
             return
-        if lane is self.client and self._run is not None:
+        if side is self.client and self._run is not None:
             self._end()
         elif self._patience is None:
             self._patience = self._hub.call_later(PATIENCE, self.abort)
 
-    def ended(self, lane: Lane, remainder: bytes) -> None:
-        if lane is self.broker and not self._is_coupled:
+    def ended(self, side: LinkSide, remainder: bytes) -> None:
+        if side is self.broker and not self._is_coupled:
             self._arrive(b"")  # the error of what awaits it says why
             return
         if remainder and self._is_coupled:
-            if lane is self.client:
+            if side is self.client:
                 self._add_record(remainder, to_client=False)
                 self.broker.send(remainder)
             elif not self._is_silent:
@@ -263,9 +266,9 @@ class TapLink:
                 self.client.send(remainder)
         self._end()
 
-    def failed(self, lane: Lane, reason: str) -> None:
-        side = "client" if lane is self.client else f"broker {shown_address(self.address)}"
-        self.refuse(f"{reason}, from the {side}")
+    def failed(self, side: LinkSide, reason: str) -> None:
+        peer = "client" if side is self.client else f"broker {shown_address(self.address)}"
+        self.refuse(f"{reason}, from the {peer}")
 
     def _add_record(self, data: bytes, *, to_client: bool) -> None:
         """Record bytes that pass."""
@@ -489,7 +492,7 @@ class TapLink:
         with self._guarded():
             if run.advance() and not self._is_silent and self._run is run:
                 self._run = None
-        self.worked()
+        self.turn_ended()
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

@@ -163,7 +163,7 @@ class Group:
                 member.asked_ns = time_ns
             member.unseen = False
 
-    def asks_unseen(self, member_id: str, place: Seen) -> None:
+    def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next
         request."""
         self.asks(member_id, place)

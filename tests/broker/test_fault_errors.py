@@ -66,8 +66,8 @@ class Line:
     def cancel(self) -> None:
         self.did.append("cancel")
 
-    def worked(self) -> None:
-        self.did.append("worked")
+    def request_handled(self) -> None:
+        self.did.append("request_handled")
 
 
 def answered(core: Core, faults: Faults, request: Any, version: int, node: int = 1) -> list[Any]:

@@ -20,7 +20,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.frame_decoding import LATE, LazyEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.entry_secrets import is_accounted_for, is_told_by_texts
+from coordwire.capture.redaction.entry_secrets import is_fully_decoded, texts_account_for
 from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
@@ -73,9 +73,9 @@ def test_a_text_and_a_message_account_for_the_same_frames(path: Path) -> None:
         by_text, by_message = (read(bytes_read, lazy=True) for _ in range(2))
         for one, other in zip(by_text, by_message, strict=True):
             if isinstance(one, LazyEntry) and isinstance(other, LazyEntry):
-                is_plain = other.decode() and is_told_by_texts(other.api_key)
-                judged.append(is_accounted_for(one))
-                assert judged[-1] == is_accounted_for(other)
+                is_plain = other.decode() and texts_account_for(other.api_key)
+                judged.append(is_fully_decoded(one))
+                assert judged[-1] == is_fully_decoded(other)
                 assert judged[-1] or not is_plain, "what the decoder judges at once"
     assert True in judged
 
@@ -105,12 +105,12 @@ def test_no_message_accounts_for_a_text_with_a_zero() -> None:
             api_key=cls.api_key, message=message,
         )  # fmt: skip
         texts = [] if name in with_secrets else list(filled(message))
-        is_whole = is_accounted_for(entry)
+        is_whole = is_fully_decoded(entry)
         for owner, field in texts:
             text = getattr(owner, field.name)
             setattr(owner, field.name, [None, "a\0"] if field.array else "a\0")
             own = field.name in ("metadata", "committed_metadata")
-            assert is_accounted_for(entry) is (is_whole and own), (name, field.name)
+            assert is_fully_decoded(entry) is (is_whole and own), (name, field.name)
             setattr(owner, field.name, text)
         count += len(texts)
     assert count > 300

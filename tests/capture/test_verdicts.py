@@ -25,8 +25,8 @@ from coordwire.capture.redaction import entry_secrets
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
     Withheld,
+    has_nothing_to_redact,
     is_always_harmless,
-    is_shown_whole,
     withheld,
 )
 from coordwire.capture.redaction.secret_fields import METADATA_TOPIC_ID, unknown_tags
@@ -59,7 +59,7 @@ def frames(data: bytes, *, strict: bool = False, lazy: bool = True) -> list[Fram
 def closely(entry: FrameEntry) -> Withheld:
     """`withheld` without a look at the text, and without what the look at a short frame saves."""
     client = entry.client_id is not None and not entry_secrets._is_trusted(entry.request or entry)
-    accounted = entry_secrets.is_accounted_for(entry)
+    accounted = entry_secrets.is_fully_decoded(entry)
     paths = tuple(entry_secrets._paths(entry)) if accounted else ()
     if not accounted or (paths and entry.error is not None):
         raw = not entry_secrets._is_short(entry)
@@ -77,7 +77,7 @@ def check(data: bytes, *, strict: bool = False, lazy: bool = True) -> set[Withhe
         verdict = withheld(entry)
         assert verdict == closely(closer) == withheld(judged_entry)
         assert flag == (body_text(closer)[0] is not None and verdict == NOTHING)
-        assert is_shown_whole(entry) == (verdict is NOTHING)
+        assert has_nothing_to_redact(entry) == (verdict is NOTHING)
         verdicts.add(verdict)
     return verdicts
 
@@ -226,7 +226,7 @@ def test_a_verdict_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("is_harmless", "_examine"):
         monkeypatch.setattr(entry_secrets, name, None)
     assert all(withheld(entry) is verdict for entry, verdict in zip(entries, verdicts, strict=True))
-    assert list(map(is_shown_whole, entries)) == [verdict is NOTHING for verdict in verdicts]
+    assert list(map(has_nothing_to_redact, entries)) == [verdict is NOTHING for verdict in verdicts]
     monkeypatch.undo()
     for entry in entries:  # a copy that was changed is another frame
         assert replace(entry, number=0).hidden is entry.reduced().hidden is None

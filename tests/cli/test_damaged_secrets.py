@@ -19,7 +19,7 @@ import coordwire
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.entry_secrets import Withheld, is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import Withheld, is_fully_decoded, withheld
 from coordwire.capture.redaction.secret_fields import find
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
@@ -191,7 +191,7 @@ def test_only_answers_whose_secrets_may_be_elsewhere_are_withheld(lazy: bool) ->
         for entry in entries[len(requests) :]:
             assert isinstance(entry, FrameEntry)
             assert withheld(entry).raw is is_withheld
-            assert is_accounted_for(entry) is not is_withheld
+            assert is_fully_decoded(entry) is not is_withheld
 
 
 def test_the_text_of_an_error_without_an_error_is_a_secret() -> None:
@@ -348,5 +348,5 @@ def test_stray_bytes_are_shown_while_they_are_too_few_for_a_secret(stray: int) -
     for strict in (False, True):
         (entry,) = Capture(io.BytesIO(framed(body)), "", input="frames", strict=strict).entries()
         assert isinstance(entry, FrameEntry)
-        assert is_accounted_for(entry) == (stray < 4)
+        assert is_fully_decoded(entry) == (stray < 4)
         assert withheld(entry).raw == (stray >= 4)

@@ -229,11 +229,11 @@ def test_pieces_of_any_size_pass_as_the_whole_does(seed: int) -> None:
     )
     tap = StillTap()
     link, client, broker = tap.linked()
-    for lane, data, sink in ((link.client, requests, broker), (link.broker, answers, client)):
+    for side, data, sink in ((link.client, requests, broker), (link.broker, answers, client)):
         at = 0
         while at < len(data):
             size = rng.choice([1, 3, 60, 5_000, 70_000, 400_000])
-            lane.data_received(data[at : at + size])
+            side.data_received(data[at : at + size])
             at += size
             if rng.random() < 0.7:
                 tap.run()

@@ -75,9 +75,9 @@ def recorded(frames: list[tuple[bool, bytes]], rule: str = "") -> tuple[list[byt
         if not client.closed:
             tap.in_context((link.broker if back else link.client).data_received, frame)
             tap.run()
-    for lane in (link.broker, link.client) if frames[-1][0] else (link.client, link.broker):
+    for side in (link.broker, link.client) if frames[-1][0] else (link.client, link.broker):
         if not client.closed:
-            lane.connection_lost(None)
+            side.connection_lost(None)
             tap.run()
     link.abort()
     return [b"".join(piece for _, _, to, piece in traffic._pieces if to is back) for back in (False, True)], (

@@ -45,9 +45,9 @@ def passed(work: Work) -> None:
     tap, sent, answered = work
     link, client, broker = tap.linked()
     for number in range(max(len(sent), len(answered))):
-        for lane, pieces in ((link.client, sent), (link.broker, answered)):
+        for side, pieces in ((link.client, sent), (link.broker, answered)):
             if number < len(pieces):
-                lane.data_received(pieces[number])
+                side.data_received(pieces[number])
                 tap.run()
     assert len(broker.written) + len(client.written) > 0
     assert not tap.counts.refused

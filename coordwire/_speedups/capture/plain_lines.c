@@ -115,10 +115,10 @@ static enum Outcome read_body(const PlainLines *lines, Frame *frame)
 
 static bool has_zeros(PyObject *facts) { return !PyLong_CheckExact(facts) || PyLong_AsLong(facts) & HAS_ZEROS; }
 
-/* As `is_shown_whole`, which is asked where a look doesn't suffice. */
+/* As `has_nothing_to_redact`, which is asked where a look doesn't suffice. */
 static enum Outcome look(const PlainLines *lines, const Frame *frame)
 {
-    if (lines->is_shown_whole == NULL)
+    if (lines->has_nothing_to_redact == NULL)
         return WRITTEN;
     if (PyTuple_GET_ITEM(frame->api, API_IS_HARMLESS) == Py_True && !(frame->facts & HAS_ZEROS)) {
         PyObject *text = frame->request == NULL ? NULL : value_of(lines, frame->request, TEXT);
@@ -127,7 +127,7 @@ static enum Outcome look(const PlainLines *lines, const Frame *frame)
                 && !has_zeros(PyTuple_GET_ITEM(text, BODY_FACTS))))
             return WRITTEN;
     }
-    PyObject *answer = PyObject_CallOneArg(lines->is_shown_whole, frame->entry);
+    PyObject *answer = PyObject_CallOneArg(lines->has_nothing_to_redact, frame->entry);
     if (answer == NULL)
         return FAILED;
     const bool is_shown = answer == Py_True;
@@ -453,20 +453,20 @@ static PyObject *plain_lines_plain(PyObject *self, PyObject *entries)
 
 /* --- its life --- */
 
-PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors, subject)\n\n"
+PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, has_nothing_to_redact, errors, subject)\n\n"
                               "Puts lines of plain frames together; see coordwire.capture.plain_lines.");
 
 static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     PyTypeObject *entry, *lazy, *strict_lazy;
-    PyObject *apis, *places, *seconds, *subjects, *learn, *body_text, *is_shown_whole, *errors, *subject;
+    PyObject *apis, *places, *seconds, *subjects, *learn, *body_text, *has_nothing_to_redact, *errors, *subject;
     if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "PlainLines takes no keywords");
         return NULL;
     }
     if (!PyArg_ParseTuple(arguments, "(O!O!O!)(O!O!O!O)OOOOO", &PyType_Type, &entry, &PyType_Type, &lazy, &PyType_Type,
                           &strict_lazy, &PyDict_Type, &apis, &PyDict_Type, &places, &PyDict_Type, &seconds, &subjects,
-                          &learn, &body_text, &is_shown_whole, &errors, &subject))
+                          &learn, &body_text, &has_nothing_to_redact, &errors, &subject))
         return NULL;
     PyObject *module = PyType_GetModule(type);
     Engine *engine = module == NULL ? NULL : PyModule_GetState(module);
@@ -487,7 +487,7 @@ static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObje
     lines->subjects = subjects == Py_None ? NULL : Py_NewRef(subjects);
     lines->learn = Py_NewRef(learn);
     lines->body_text = Py_NewRef(body_text);
-    lines->is_shown_whole = is_shown_whole == Py_None ? NULL : Py_NewRef(is_shown_whole);
+    lines->has_nothing_to_redact = has_nothing_to_redact == Py_None ? NULL : Py_NewRef(has_nothing_to_redact);
     lines->errors = Py_NewRef(errors);
     lines->subject = Py_NewRef(subject);
     if (find_slots(entry, slot_names, SLOTS, lines->slots) < 0)

@@ -26,7 +26,7 @@ typedef struct {
     PyObject_HEAD
     PyTypeObject *entry, *lazy, *strict_lazy, *transcriber;
     PyObject *apis, *places, *seconds, *subjects; /* subjects: NULL for JSON */
-    PyObject *learn, *body_text, *is_shown_whole, *errors, *subject; /* is_shown_whole: NULL to show all */
+    PyObject *learn, *body_text, *has_nothing_to_redact, *errors, *subject; /* has_nothing_to_redact: NULL to show all */
     int number_width, latency_width, tree_width; /* tree_width: 0 but for trees */
     Py_ssize_t slots[SLOTS];
 } PlainLines;

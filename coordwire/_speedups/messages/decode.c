@@ -33,7 +33,7 @@ static inline PyObject *make_items(Reader *reader, Py_ssize_t size) { return kee
 static NOINLINE PyObject *default_value(Reader *reader, const Op *op)
 {
     if (!(op->flags & FRESH))
-        return Py_NewRef(op->standard);
+        return Py_NewRef(op->default_value);
     if (op->flags & IS_ARRAY)
         return make_items(reader, 0);
     const Program *inner = op->inner;
@@ -190,7 +190,7 @@ static NOINLINE const uint8_t *read_array(Reader *reader, const Op *op, const ui
         *value = Py_NewRef(Py_None);
         return op->flags & NULLABLE ? at : NULL;
     }
-    if (count * op->least > reader->end - at || !charge(reader, count, op->cost))
+    if (count * op->min_size > reader->end - at || !charge(reader, count, op->memory_cost))
         return NULL;
     PyObject *list = *value = make_items(reader, (Py_ssize_t)count);
     if (list == NULL)
@@ -208,7 +208,7 @@ static NOINLINE const uint8_t *read_sequence(Reader *reader, const Op *op, const
             return NULL;
         int32_t size = (int32_t)load32(at);
         at += 4;
-        if (size < 0 || size > end - at || !charge(reader, 1, op->cost))
+        if (size < 0 || size > end - at || !charge(reader, 1, op->memory_cost))
             return NULL;
         reader->end = at + size;
         at = read_object(reader, op->inner, at, &object);
@@ -291,7 +291,7 @@ static const uint8_t *run(Reader *reader, const Program *program, const Step *st
     PyObject *object;
 start:
     object = *item;
-    if (object == NULL && ((object = *item = make(reader, program)) == NULL || end - at < program->least))
+    if (object == NULL && ((object = *item = make(reader, program)) == NULL || end - at < program->min_size))
         return NULL;
     for (;; step++) {
         PyObject **slot = slot_at(object, step->offset);
@@ -367,7 +367,7 @@ start:
             if (!has_rest(at, end, step))
                 return NULL;
             break;
-        case REST:
+        case BYTES_TO_END:
             *slot = PyBytes_FromStringAndSize((const char *)at, end - at);
             at = *slot == NULL ? NULL : end;
             if (!has_rest(at, end, step))
@@ -389,7 +389,7 @@ start:
             if (!has_rest(at = read_array(reader, step->op, at, slot), end, step))
                 return NULL;
             break;
-        case SEQUENCE:
+        case STRUCTS_TO_END:
             if (!has_rest(at = read_sequence(reader, step->op, at, slot), end, step))
                 return NULL;
             break;
@@ -401,7 +401,7 @@ start:
             if (*slot == NULL)
                 *slot = Py_NewRef(Py_None);
             break;
-        case STANDARD: *slot = Py_NewRef(step->standard); break;
+        case DEFAULT: *slot = Py_NewRef(step->default_value); break;
         case FRESH_ONE:
             if (*slot == NULL && (*slot = default_value(reader, step->op)) == NULL)
                 return NULL;

@@ -33,9 +33,9 @@ State state_of(const Engine *engine, const Op *op, PyObject *value)
 {
     if (value == NULL)
         return UNSURE;
-    if (value == op->standard && !(op->flags & FRESH))
+    if (value == op->default_value && !(op->flags & FRESH))
         return DEFAULT;
-    if (op->standard == Py_None && !(op->flags & FRESH))
+    if (op->default_value == Py_None && !(op->flags & FRESH))
         return SET;
     if (value == Py_None)
         return op->flags & EVER_NULL ? SET : UNSURE;
@@ -44,17 +44,17 @@ State state_of(const Engine *engine, const Op *op, PyObject *value)
             return state_of_struct(engine, op->inner, value);
         return !PyList_CheckExact(value) ? UNSURE : PyList_GET_SIZE(value) ? SET : DEFAULT;
     }
-    if (!Py_IS_TYPE(value, Py_TYPE(op->standard)))
+    if (!Py_IS_TYPE(value, Py_TYPE(op->default_value)))
         return UNSURE;
-    PyObject *standard = op->standard;
+    PyObject *default_value = op->default_value;
     if (op->kind == UUID) {
         value = uuid_number(engine, value);
-        standard = uuid_number(engine, standard);
+        default_value = uuid_number(engine, default_value);
     } else if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) && !PyBytes_CheckExact(value)
                && !PyFloat_CheckExact(value) && !PyBool_Check(value))
         return UNSURE;
-    if (value == NULL || standard == NULL)
+    if (value == NULL || default_value == NULL)
         return UNSURE;
-    int equal = PyObject_RichCompareBool(value, standard, Py_EQ); /* of builtin types: no one's code */
+    int equal = PyObject_RichCompareBool(value, default_value, Py_EQ); /* of builtin types: no one's code */
     return equal < 0 ? UNSURE : equal ? DEFAULT : SET;
 }

@@ -71,7 +71,7 @@ static int write_marker(Writer *writer, uint8_t marker)
 /* Null, where it is allowed; in a tagged field a struct's marker is another number. */
 static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
 {
-    if (!(op->flags & NULLABLE) || op->flags & BARE)
+    if (!(op->flags & NULLABLE) || op->flags & TO_END)
         return -1;
     if (op->code == STRUCT)
         return write_marker(writer, null_marker);
@@ -90,8 +90,8 @@ static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t nu
             return -1;
         return write_objects(writer, op->inner, &value, &value + 1);
     case ARRAY: return write_array(writer, op, value);
-    case REST: return write_bytes(writer, op->flags, true, value);
-    case SEQUENCE: return write_sequence(writer, op, value);
+    case BYTES_TO_END: return write_bytes(writer, op->flags, true, value);
+    case STRUCTS_TO_END: return write_sequence(writer, op, value);
     default: return write_leaves(writer, op->code, op->flags, &value, &value + 1);
     }
 }

@@ -27,12 +27,12 @@ enum {
     INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
     LONG_STRING, /* text after an int32 length */
     KINDS,
-    ARRAY = KINDS, REST, SEQUENCE,
+    ARRAY = KINDS, BYTES_TO_END, STRUCTS_TO_END,
     COMPACT_STRING, COMPACT_BYTES,
     MARKED,        /* a struct that may be null */
     TAGGED_MARKED, /* the same in a tagged field, where another number says so */
     TAGS,          /* the section of tagged fields */
-    STANDARD,      /* a default that can't be changed */
+    DEFAULT,       /* a default that can't be changed */
     FRESH_ONE,     /* a default that can; and either, if the slot is empty */
     ABSENT,        /* a field that the version lacks, and that can't be dropped */
     NO_TAGS,       /* where there is no section */
@@ -45,7 +45,7 @@ enum {
     NULLABLE = 2,   /* null may be in this version */
     COMPACT = 4,    /* lengths are varints, one more than what they tell */
     SHORT = 8,      /* the count is an int16 */
-    BARE = 16,      /* without length or count, up to the end */
+    TO_END = 16,    /* without length or count, up to the end */
     IGNORABLE = 32, /* dropped where the version lacks it, not refused */
     FRESH = 64,     /* the default is a new list or struct */
     EVER_NULL = 128, /* null may be in some version */
@@ -55,14 +55,14 @@ enum {
 typedef struct Program Program;
 
 typedef struct Op {
-    uint8_t code;       /* a kind, or ARRAY, REST, SEQUENCE */
+    uint8_t code;       /* a kind, or ARRAY, BYTES_TO_END, STRUCTS_TO_END */
     uint8_t kind;       /* the type, of elements if it is an array */
     uint8_t flags;
     Py_ssize_t offset;  /* of the slot in its object */
     Program *inner;     /* of structs */
-    PyObject *standard; /* the default; of FRESH ones None */
-    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
-    int64_t cost;       /* bytes that an element may take in memory */
+    PyObject *default_value; /* the default; of FRESH ones None */
+    int64_t min_size;   /* bytes that an element takes at least on the wire; above 0 */
+    int64_t memory_cost; /* bytes that an element may take in memory */
     int64_t tag;        /* of tagged fields; -1 of others */
 } Op;
 
@@ -74,7 +74,7 @@ typedef struct Step {
     union {
         const Op *op;
         const Program *program; /* of TAGS: the one that it belongs to */
-        PyObject *standard;     /* of STANDARD, borrowed from its op */
+        PyObject *default_value; /* of DEFAULT, borrowed from its op */
     };
 } Step;
 
@@ -86,7 +86,7 @@ struct Program {
     uint16_t tagged;  /* then those that the version lacks: the rest */
     uint8_t depth;
     bool flexible;
-    int32_t least;    /* bytes that a struct takes at least on the wire */
+    int32_t min_size; /* bytes that a struct takes at least on the wire */
     int32_t room;     /* bytes that its numbers and lengths take at most */
     Freelist *freelist;     /* where its objects wait; NULL if they aren't made and freed by freelist.c */
     Step *steps;      /* of decoding; the others follow them */

@@ -156,7 +156,7 @@ static bool next_tagged(Walk *walk, Fields *fields, Part *part)
             fields->index++;
         if (fields->index == stop || program->ops[fields->index].tag != tag)
             return decline(walk) != NULL;
-        const PyObject *standard = fields->transcriber->ops[fields->index].standard;
+        const PyObject *standard = fields->transcriber->ops[fields->index].default_value;
         if (standard != NULL && Py_SIZE(standard) == (Py_ssize_t)size
             && memcmp(PyBytes_AS_STRING((PyObject *)standard), fields->at, size) == 0) {
             fields->at += size;
@@ -301,7 +301,7 @@ static const uint8_t *count_of(Walk *walk, const Part *part, int64_t *count)
 {
     const Op *op = part->op;
     const uint8_t *at = length_of(op->flags, op->flags & SHORT ? 2 : 4, part->at, walk->end, count);
-    return at == NULL || *count * op->least > walk->end - at ? decline(walk) : at;
+    return at == NULL || *count * op->min_size > walk->end - at ? decline(walk) : at;
 }
 
 /* A struct's first byte, after its marker if it has one; at its end with `is_null`. */

@@ -10,7 +10,7 @@
 #include <structmember.h>
 
 /* So that count (32 bits) times either fits 63 bits. */
-#define MAX_LEAST ((int64_t)1 << 30)
+#define MAX_MIN_SIZE ((int64_t)1 << 30)
 
 bool is_plain(PyTypeObject *cls)
 {
@@ -23,22 +23,24 @@ bool is_plain(PyTypeObject *cls)
     return cls->tp_dictoffset == 0 && cls->tp_alloc == PyType_GenericAlloc && cls->tp_free == PyObject_GC_Del;
 }
 
-/* A tuple (name, kind, flags, tag, least, cost, inner, default) as an Op. */
+/* A tuple (name, kind, flags, tag, min_size, memory_cost, inner, default) as an Op. */
 static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
 {
-    PyObject *name, *inner, *standard;
+    PyObject *name, *inner, *default_value;
     int kind, flags;
-    long long tag, least, cost;
+    long long tag, min_size, memory_cost;
     if (!PyTuple_Check(row)) {
         PyErr_SetString(PyExc_TypeError, "a row is a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(row, "UiiLLLOO", &name, &kind, &flags, &tag, &least, &cost, &inner, &standard))
+    if (!PyArg_ParseTuple(
+            row, "UiiLLLOO", &name, &kind, &flags, &tag, &min_size, &memory_cost, &inner, &default_value))
         return -1;
-    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || tag < -1 || tag > UINT32_MAX || least < 1
-        || least > MAX_LEAST || cost < 0 || cost > MAX_LEAST || (kind == STRUCT) != (inner != Py_None)
+    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || tag < -1 || tag > UINT32_MAX || min_size < 1
+        || min_size > MAX_MIN_SIZE || memory_cost < 0 || memory_cost > MAX_MIN_SIZE
+        || (kind == STRUCT) != (inner != Py_None)
         || (inner != Py_None && !Py_IS_TYPE(inner, type))
-        || ((flags & BARE) && ((kind == STRUCT) != ((flags & IS_ARRAY) != 0) || (kind != STRUCT && kind != BYTES)))
+        || ((flags & TO_END) && ((kind == STRUCT) != ((flags & IS_ARRAY) != 0) || (kind != STRUCT && kind != BYTES)))
         || ((flags & FRESH) && !(flags & IS_ARRAY) && kind != STRUCT)) {
         PyErr_Format(PyExc_ValueError, "the row of %U is wrong", name);
         return -1;
@@ -48,11 +50,13 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
         return -1;
     op->kind = (uint8_t)kind;
     op->flags = (uint8_t)flags;
-    op->code = (uint8_t)(flags & BARE ? (kind == STRUCT ? SEQUENCE : REST) : flags & IS_ARRAY ? ARRAY : kind);
+    const int whole = kind == STRUCT ? STRUCTS_TO_END : BYTES_TO_END;
+    op->code = (uint8_t)(flags & TO_END ? whole : flags & IS_ARRAY ? ARRAY : kind);
     op->tag = tag;
-    op->least = least > wire_sizes[kind] ? least : wire_sizes[kind]; /* not the row's word alone: it is read unchecked */
-    op->cost = cost;
-    op->standard = Py_NewRef(standard);
+    /* Not the row's word alone: it is read unchecked. */
+    op->min_size = min_size > wire_sizes[kind] ? min_size : wire_sizes[kind];
+    op->memory_cost = memory_cost;
+    op->default_value = Py_NewRef(default_value);
     if (inner != Py_None) {
         op->inner = (Program *)Py_NewRef(inner);
         if (op->inner->depth >= program->depth)
@@ -104,7 +108,7 @@ static Step defaulting(const Op *op, bool tagged)
 {
     Step step = {.code = FRESH_ONE, .offset = (uint16_t)op->offset, .op = op};
     if (!tagged && !(op->flags & FRESH))
-        step = (Step){.code = STANDARD, .offset = step.offset, .standard = op->standard};
+        step = (Step){.code = DEFAULT, .offset = step.offset, .default_value = op->default_value};
     return step;
 }
 
@@ -143,16 +147,16 @@ static int plan(Program *program)
     int64_t rest = program->flexible;
     for (const Op *op = ops; op < tagged; op++)
         rest += least_of(op);
-    if (rest > MAX_LEAST || program->cls->tp_basicsize > UINT16_MAX) {
+    if (rest > MAX_MIN_SIZE || program->cls->tp_basicsize > UINT16_MAX) {
         PyErr_SetString(PyExc_ValueError, "a struct of this size");
         return -1;
     }
-    program->least = (int32_t)rest;
+    program->min_size = (int32_t)rest;
     for (const Op *op = ops; op < tagged; op++)
         *step++ = stepping(op, false, rest -= least_of(op));
     *step = (Step){.code = TAGS, .offset = (uint16_t)program->tags, .program = program};
     if (!program->flexible)
-        *step = (Step){.code = STANDARD, .offset = step->offset, .standard = Py_None};
+        *step = (Step){.code = DEFAULT, .offset = step->offset, .default_value = Py_None};
     step++;
     for (const Op *op = absent; op < stop; op++)
         *step++ = defaulting(op, false);
@@ -240,7 +244,7 @@ static int program_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(program->cls);
     for (Py_ssize_t i = 0; i < Py_SIZE(program); i++) {
         Py_VISIT(program->ops[i].inner);
-        Py_VISIT(program->ops[i].standard);
+        Py_VISIT(program->ops[i].default_value);
     }
     return 0;
 }
@@ -253,7 +257,7 @@ static void program_dealloc(PyObject *self)
     Py_CLEAR(program->cls);
     for (Py_ssize_t i = 0; i < Py_SIZE(program); i++) {
         Py_CLEAR(program->ops[i].inner);
-        Py_CLEAR(program->ops[i].standard);
+        Py_CLEAR(program->ops[i].default_value);
     }
     Py_CLEAR(program->module);
     PyMem_Free(program->steps);

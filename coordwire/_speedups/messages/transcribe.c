@@ -95,7 +95,7 @@ static const uint8_t *put_array(Walk *walk, const Op *op, const Transcriber *inn
         return NULL;
     if (count < 0)
         return put_null(walk, op->flags) ? at : NULL;
-    if (count * op->least > walk->end - at || !book(walk, count, op->cost) || !make_room(&walk->text, 2))
+    if (count * op->min_size > walk->end - at || !book(walk, count, op->memory_cost) || !make_room(&walk->text, 2))
         return NULL;
     put_char(&walk->text, '[');
     for (int64_t remaining = count; remaining; remaining--) {
@@ -192,8 +192,8 @@ static const uint8_t *put_tags(Walk *walk, const Transcriber *transcriber, const
         if (op == stop || op->tag != tag || size < (uint32_t)least_of(op))
             return NULL;
         const TextOp *field = transcriber->ops + (op - program->ops);
-        if (field->standard != NULL && PyBytes_GET_SIZE(field->standard) == (Py_ssize_t)size
-            && memcmp(PyBytes_AS_STRING(field->standard), at, size) == 0) {
+        if (field->default_value != NULL && PyBytes_GET_SIZE(field->default_value) == (Py_ssize_t)size
+            && memcmp(PyBytes_AS_STRING(field->default_value), at, size) == 0) {
             walk->found |= OTHERWISE;
             at += size;
             op++;
@@ -219,7 +219,7 @@ static const uint8_t *put_struct(Walk *walk, const Transcriber *transcriber, con
     const Program *program = transcriber->program;
     JsonText *text = &walk->text;
     size_t marks[MAX_MOVED];
-    if (walk->end - at < program->least || !make_room(text, 2))
+    if (walk->end - at < program->min_size || !make_room(text, 2))
         return NULL;
     put_char(text, '{');
     const size_t start = text->size;

@@ -21,7 +21,7 @@ typedef struct Transcriber Transcriber;
 
 typedef struct TextOp {
     PyObject *key;       /* '"name":' in bytes */
-    PyObject *standard;  /* of tagged fields: their default's bytes on the wire; else NULL */
+    PyObject *default_value;  /* of tagged fields: their default's bytes on the wire; else NULL */
     Transcriber *inner;  /* of structs */
     uint16_t place;      /* of tagged fields: how many of the others are written before it */
     bool code;           /* whether it is an error code */

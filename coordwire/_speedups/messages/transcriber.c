@@ -11,18 +11,18 @@ static int read_text_row(const Transcriber *self, PyObject *row, Py_ssize_t inde
     const Program *program = self->program;
     const Op *op = program->ops + index;
     TextOp *field = (TextOp *)self->ops + index;
-    PyObject *key, *standard, *inner;
+    PyObject *key, *default_value, *inner;
     int code, place;
     if (!PyTuple_Check(row)) {
         PyErr_SetString(PyExc_TypeError, "a row is a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(row, "SpiOO", &key, &code, &place, &standard, &inner))
+    if (!PyArg_ParseTuple(row, "SpiOO", &key, &code, &place, &default_value, &inner))
         return -1;
-    const bool is_struct = op->kind == STRUCT, is_sequence = op->code == REST || op->code == SEQUENCE;
+    const bool is_struct = op->kind == STRUCT, is_sequence = op->code == BYTES_TO_END || op->code == STRUCTS_TO_END;
     if (PyBytes_GET_SIZE(key) > UINT16_MAX || place < 0 || place > program->inlined || is_sequence
         || (code && (op->code != INT16 || index >= program->inlined + program->tagged))
-        || (standard != Py_None && !PyBytes_CheckExact(standard))
+        || (default_value != Py_None && !PyBytes_CheckExact(default_value))
         || is_struct != (inner != Py_None) || (is_struct && !Py_IS_TYPE(inner, Py_TYPE(self)))
         || (is_struct && ((Transcriber *)inner)->program != op->inner)) {
         PyErr_SetString(PyExc_ValueError, "the row is wrong");
@@ -30,7 +30,7 @@ static int read_text_row(const Transcriber *self, PyObject *row, Py_ssize_t inde
     }
     *field = (TextOp){
         .key = Py_NewRef(key),
-        .standard = standard == Py_None ? NULL : Py_NewRef(standard),
+        .default_value = default_value == Py_None ? NULL : Py_NewRef(default_value),
         .inner = is_struct ? (Transcriber *)Py_NewRef(inner) : NULL,
         .place = (uint16_t)place,
         .code = code,
@@ -99,7 +99,7 @@ static void transcriber_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
         Py_CLEAR(self->ops[i].key);
-        Py_CLEAR(self->ops[i].standard);
+        Py_CLEAR(self->ops[i].default_value);
         Py_CLEAR(self->ops[i].inner);
     }
     Py_CLEAR(self->program);

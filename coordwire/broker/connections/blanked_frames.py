@@ -16,7 +16,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import FrameBody
 from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.printable import BOUND
-from coordwire.capture.redaction.entry_secrets import Withheld, is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import Withheld, is_fully_decoded, withheld
 from coordwire.capture.redaction.secret_fields import WIDE
 from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.errors import DecodeError
@@ -70,7 +70,7 @@ class BlankedFrames:
         hidden = withheld(entry)
         if not hidden.raw:
             return wire
-        if hidden.body or not is_accounted_for(entry):
+        if hidden.body or not is_fully_decoded(entry):
             head = _head(entry)
             return wire[:head] + _FILLER * (len(wire) - head)
         return _without(entry, hidden, wire)

@@ -181,7 +181,7 @@ class ClientLink(asyncio.BufferedProtocol):
             turns = self._hub.turns
             if turns.may_work:
                 self._work(turns.share)
-                turns.worked(self._spent)
+                turns.count_work(self._spent)
             else:
                 self._go_on()
                 self._account()
@@ -491,7 +491,7 @@ class ClientLink(asyncio.BufferedProtocol):
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
         return self._hub.call_later(seconds, action)
 
-    def worked(self) -> None:
+    def request_handled(self) -> None:
         self._hub.handled()
 
     def _send(self, response: Message) -> bool:

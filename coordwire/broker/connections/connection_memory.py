@@ -120,7 +120,7 @@ class ConnectionMemory:
             return 0
         waiting = self._waiting if size > _SMALL else self._waiting_small
         if not waiting and self._fits(holder, size):
-            self._let_in(holder, size)
+            self._grant_memory(holder, size)
             return size
         waiting[holder] = size
         self._watch()
@@ -160,7 +160,7 @@ class ConnectionMemory:
             return not (self._unfinished or self._unfinished_small) or after <= self.most
         return not self._unfinished or after <= self.most - self.most // _RESERVE
 
-    def _let_in(self, holder: Holder, size: int) -> None:
+    def _grant_memory(self, holder: Holder, size: int) -> None:
         (self._unfinished if size > _SMALL else self._unfinished_small)[holder] = None
         self.used += size - holder.held_bytes
         holder.held_bytes = size
@@ -173,7 +173,7 @@ class ConnectionMemory:
                 if not self._fits(holder, size):
                     break
                 del waiting[holder]
-                self._let_in(holder, size)
+                self._grant_memory(holder, size)
                 holder.granted(size)
 
     def _watch(self) -> None:

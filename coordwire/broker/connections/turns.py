@@ -64,7 +64,7 @@ class Turns:
         """Whether a worker that gets work now may begin at once; if not, it has to join the queue."""
         return self._remaining > 0
 
-    def worked(self, work: int) -> None:
+    def count_work(self, work: int) -> None:
         """Count work that was done at once."""
         self._remaining -= work
         if self._remaining <= 0:

@@ -88,7 +88,7 @@ class FaultyLink(Protocol):
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Run something later."""
 
-    def worked(self) -> None:
+    def request_handled(self) -> None:
         """A request was carried out later than it came: deadlines may have changed."""
 
 
@@ -206,7 +206,7 @@ class FaultedCall(Generic[C]):
             remaining -= 1
             if not remaining:
                 release.fulfil(None)
-                self.link.worked()
+                self.link.request_handled()
 
         timer = self.link.call_later(delay, let_go) if delay else None
         for handle in holds:

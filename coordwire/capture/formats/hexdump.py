@@ -144,7 +144,7 @@ class OdStart(NamedTuple):
         offset = find_od_offset(line)
         return cls(offset[0], len(line.text[offset[1] :].split())) if offset else None
 
-    def goes_on(self, line: HexLine) -> bool:
+    def is_second_line(self, line: HexLine) -> bool:
         """Whether this may be the second line."""
         if line.text.strip() == "*":
             return self.offset == 0 and self.length > 1
@@ -221,7 +221,7 @@ def read_frames(lines: Iterable[bytes]) -> Iterator[HexFrame | UnreadableRange]:
             block = None
         else:
             line = HexLine(number, position, len(raw), text)
-            if block is None or not block.takes(line):
+            if block is None or not block.includes_line(line):
                 if block is not None:
                     yield from block.finish()
                 block = _Block(line)
@@ -277,7 +277,7 @@ class _Block:
         self._dump: _Dump | None = None
         self._plain: _Plain | None = None
 
-    def takes(self, line: HexLine) -> bool:
+    def includes_line(self, line: HexLine) -> bool:
         """Whether a line belongs here: only dumps and wrapped lines go on."""
         if self._dumped:
             following = find_offset(line)
@@ -287,7 +287,7 @@ class _Block:
         return self._digits == WRAP == self._last >= count_digits(line) > 0
 
     def _is_od(self, second: HexLine) -> bool:
-        return self._od is not None and self._od.goes_on(second)
+        return self._od is not None and self._od.is_second_line(second)
 
     def add(self, line: HexLine) -> Iterator[HexFrame | UnreadableRange]:
         """Take a line; a frame that it completes."""

@@ -118,7 +118,7 @@ def _examine(entry: FrameEntry) -> Withheld:
     tags = header is not None and any(len(tag) >= LEAST for tag in (header.tags or {}).values())
     if is_refused and not client and not tags and _is_short(entry):
         return Withheld()  # whether or not a message accounts for it
-    accounted = is_accounted_for(entry)
+    accounted = is_fully_decoded(entry)
     paths = tuple(_paths(entry)) if accounted else ()
     if not accounted or (paths and is_refused):
         raw = not _is_short(entry)
@@ -147,7 +147,7 @@ def is_harmless(entry: FrameEntry) -> bool:
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
 
 
-def is_shown_whole(entry: FrameEntry) -> bool:
+def has_nothing_to_redact(entry: FrameEntry) -> bool:
     """Whether nothing is withheld of an entry whose body's text is known, nor of the request that it answers,
     as `is_harmless` decides."""
     if entry.hidden is None and is_harmless(entry):
@@ -165,7 +165,7 @@ def is_always_harmless(key: int | None, direction: Direction) -> bool:
 
 
 def _names_group(entry: FrameEntry) -> bool:
-    """Whether the text of a LeaveGroup begins with a group, as `_is_itself` has it."""
+    """Whether the text of a LeaveGroup begins with a group, as `_is_plausible` has it."""
     text = body_text(entry)[0]
     return text is not None and text.startswith(_GROUP) and not text.startswith('"', len(_GROUP))
 
@@ -185,7 +185,7 @@ def _names_metadata(body: bytes) -> bool:
     return _FIRST_PART in head or _SECOND_PART in head or _LAST_PART in head
 
 
-def is_accounted_for(entry: FrameEntry) -> bool:
+def is_fully_decoded(entry: FrameEntry) -> bool:
     """Whether a message accounts for the bytes of a frame: it was read to its end, perhaps with deviations
     that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
     secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
@@ -193,7 +193,7 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     if entry.hidden is AMBIGUOUS:
         return False
     has_text = entry.text is not None or type(entry) in UNDECODED
-    is_told = has_text and len(entry.body) <= LONGEST_BODY and is_told_by_texts(entry.api_key)
+    is_told = has_text and len(entry.body) <= LONGEST_BODY and texts_account_for(entry.api_key)
     if is_told and _has_plain_text(entry):
         return True
     if entry.message is None:
@@ -201,16 +201,16 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
     if deviations is None or (deviations and not _are_stray_bytes(deviations)):
         return False
-    if entry.dialect != KAFKA or is_told_by_texts(entry.api_key):
+    if entry.dialect != KAFKA or texts_account_for(entry.api_key):
         return not _has_zero(entry.message)
     if entry.api_key in _keys():
         return not deviations
     is_like = entry.direction == "request"
-    return not _has_zero(entry.message) and (not is_like or _is_itself(entry.message))
+    return not _has_zero(entry.message) and (not is_like or _is_plausible(entry.message))
 
 
 @cache
-def is_told_by_texts(key: int | None) -> bool:
+def texts_account_for(key: int | None) -> bool:
     """Whether texts without zeros account for the bytes of an API's frames that are read whole."""
     return key not in _keys() and key not in _LIKE_SECRETS
 
@@ -224,7 +224,7 @@ def _are_stray_bytes(deviations: list[Deviation]) -> bool:
     )
 
 
-def _is_itself(message: Any) -> bool:
+def _is_plausible(message: Any) -> bool:
     """Whether a message of `_LIKE_SECRETS` says what such a message must: its group, or what an ACL has; or
     its texts are shorter than a secret."""
     if sum(len((place.value or "").encode()) for place in _TEXTS.places(message)) < LEAST:
@@ -308,7 +308,7 @@ def _is_short(entry: FrameEntry) -> bool:
 def _is_trusted(request: FrameEntry) -> bool:
     """Whether what a request says is what was sent, as far as its bytes are known: a header whose length was
     changed has other bytes for a client id."""
-    return bool(request.released) or is_accounted_for(request)
+    return bool(request.released) or is_fully_decoded(request)
 
 
 def _paths(entry: FrameEntry) -> list[str]:

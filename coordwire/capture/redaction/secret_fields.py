@@ -151,7 +151,7 @@ def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[st
         for index, element in enumerate(value or ()):
             yield from _places(element, remaining, f"{path}[{index}]", named)
         return
-    named = named or says_secret(value)
+    named = named or is_secret_value(value)
     content = getattr(value, step)
     field_path = f"{path}.{step}" if path else step
     if remaining:
@@ -180,7 +180,7 @@ def is_open_multi(operations: bytes) -> bool:
     return b"digest" not in operations
 
 
-def says_secret(value: Any) -> bool:
+def is_secret_value(value: Any) -> bool:
     """Whether a config's name, or the broker, calls its value a secret."""
     if not hasattr(value, "value"):
         return False

@@ -25,7 +25,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.plain_lines import PlainLines
 from coordwire.capture.printable import Pieces, shown
-from coordwire.capture.redaction.entry_secrets import is_shown_whole
+from coordwire.capture.redaction.entry_secrets import has_nothing_to_redact
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.terminal import SLOW_NS, is_plain, line_writer
@@ -147,7 +147,7 @@ class LineFormat:
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
         padded = self._padded
         text, flags = body_text(entry)
-        is_plain = text is not None and (self._show_secrets or is_shown_whole(entry))
+        is_plain = text is not None and (self._show_secrets or has_nothing_to_redact(entry))
         subject = plain_subject(entry) if is_plain else None
         fields = None
         if subject is None or not is_plain or flags & HAS_CODES:

@@ -24,7 +24,7 @@ from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
     Withheld,
-    is_shown_whole,
+    has_nothing_to_redact,
     size_withheld,
     withheld,
 )
@@ -199,7 +199,7 @@ class TreeFormat:
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
         text = body_text(entry)[0]
-        is_whole = self._show_secrets or (text is not None and is_shown_whole(entry))
+        is_whole = self._show_secrets or (text is not None and has_nothing_to_redact(entry))
         hidden = NOTHING if is_whole else withheld(entry)
         yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:

@@ -28,7 +28,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.entry_secrets import is_accounted_for
+from coordwire.capture.redaction.entry_secrets import is_fully_decoded
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
@@ -201,7 +201,7 @@ class TopicNames:
             not isinstance(entry, FrameEntry)
             or entry.api_key not in TELLING
             or entry.direction != "response"
-            or not is_accounted_for(entry)
+            or not is_fully_decoded(entry)
         ):
             return
         for topic in getattr(entry.message, "topics", None) or ():

@@ -151,7 +151,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
     ):
         times = RecordTimes(follower.list_offsets)
 
-        def goes_on() -> bool:
+        def has_rounds_left() -> bool:
             return options.rounds is None or rounds < options.rounds
 
         def round_ended() -> bool:
@@ -171,16 +171,16 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
             publish(board.metrics(problems))
             refresh()
             sys.stdout.flush()
-            return goes_on()
+            return has_rounds_left()
 
-        while goes_on():
+        while has_rounds_left():
             for event in log_timeline(follower.items(round_ended), names):
                 if options.group and event.group not in options.group:
                     continue
                 board.add(event)
                 if lines is not None:
                     lines.write(event)
-            if goes_on():  # another log has taken the place of the one before
+            if has_rounds_left():  # another log has taken the place of the one before
                 board.clear()
         publish(board.metrics(problems))
 

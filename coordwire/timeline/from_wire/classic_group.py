@@ -190,7 +190,7 @@ class ClassicGroup(ClassicState):
                 # It waited, and is in the consumer group that this one becomes.
                 member.member_id = member.member_id or message.member_id
                 if member.member_id not in self.members:
-                    self._let_in(member, self.members.of_instance(member.instance_id), request_place)
+                    self._admit(member, self.members.of_instance(member.instance_id), request_place)
                     member.last_seen_ns = place.time_ns
             known = self.members.get(request.member_id)
             if known is not None and member is not None:  # as before it asked
@@ -224,7 +224,7 @@ class ClassicGroup(ClassicState):
                 trigger = trigger._replace(member_id=member.member_id, client_id=None)
                 self.begin(trigger, request_place).join(member.member_id, request_place.time_ns)
             heard_ns = member.last_seen_ns
-            self._let_in(member, static, place, steady=True)
+            self._admit(member, static, place, steady=True)
             self._not_renewed(member.member_id, heard_ns)
             self.end("not_needed", place)
             return
@@ -232,7 +232,7 @@ class ClassicGroup(ClassicState):
             return
         if is_current and self._is_of_before(place):
             if not self.is_past(member.member_id, place):
-                self._let_in(member, static, place, steady=True)
+                self._admit(member, static, place, steady=True)
             return
         rebalance = self._rebalance_of(generation, member, request_place, place)
         if tentative or member.member_id not in rebalance.joined:
@@ -244,7 +244,7 @@ class ClassicGroup(ClassicState):
         departures = (
             self._departures_formed(request_place, place) if rebalance.generation is None and few else {}
         )
-        self._let_in(member, static, place)
+        self._admit(member, static, place)
         if rebalance.generation is None and is_current and not message.members:
             self.end("not_needed", place)
             return
@@ -275,7 +275,7 @@ class ClassicGroup(ClassicState):
                 member.last_seen_ns = place.time_ns
                 self.add(member, join_place)
 
-    def _let_in(self, member: Member, static: Member | None, place: Seen, *, steady: bool = False) -> None:
+    def _admit(self, member: Member, static: Member | None, place: Seen, *, steady: bool = False) -> None:
         old = self.members.get(member.member_id)
         self._listed_members.pop(member.member_id, None)
         if old is not None:

@@ -88,7 +88,7 @@ class Coordinators:
             if group.members and coordinator == outage.broker:
                 group.outage = outage
 
-    def hears(self, group: Group, flow: str, place: Seen, *, accepted: bool) -> bool:
+    def accepts_answer(self, group: Group, flow: str, place: Seen, *, accepted: bool) -> bool:
         """A request about a group is answered: whether that says anything of the group. Called before the
         answer is applied to it."""
         broker, outage = broker_of(flow), group.outage

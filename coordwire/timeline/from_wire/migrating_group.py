@@ -293,7 +293,7 @@ def to_consumer(
     """The consumer group that a classic group becomes."""
     old.over_by(request_place)
     new = ConsumerGroup(old.group, name_of, id_of, known)
-    _take_along(old, new, id_of, request_place)
+    _carry_over(old, new, id_of, request_place)
     new.waiting, new.since = old.waiting, request_place
     for member in new.members.values():
         member.owned = member.assigned
@@ -322,7 +322,7 @@ def to_classic(
         if old.rebalance is not None and old.rebalance.trigger != trigger:
             old.close("superseded", place)  # the classic group begins one of its own
     new = ClassicGroup(old.group)
-    _take_along(old, new, old.name_of, place)
+    _carry_over(old, new, old.name_of, place)
     new.awaits(old.waiting)
     if old.converts is not None:
         new.begin(trigger, place)
@@ -357,7 +357,7 @@ def to_classic_unseen(old: ConsumerGroup, request_place: Seen) -> ClassicGroup:
     return new
 
 
-def _take_along(old: Group, new: Group, topic: Callable[[str], str], place: Seen) -> None:
+def _carry_over(old: Group, new: Group, topic: Callable[[str], str], place: Seen) -> None:
     """What a group has stays, under the protocol that it goes on with; an empty group begins again, and so do
     sessions. topic: what that protocol calls a topic."""
 

@@ -18,7 +18,7 @@ from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED, LazyEntry
 from coordwire.capture.framing import MID_STREAM
-from coordwire.capture.redaction.entry_secrets import is_accounted_for, is_told_by_texts
+from coordwire.capture.redaction.entry_secrets import is_fully_decoded, texts_account_for
 from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
@@ -208,9 +208,9 @@ class Timeline:
 
     def _message_of(self, entry: FrameEntry) -> Any:
         """The message of a frame that was read whole; None of any other, whose names may be a secret."""
-        if isinstance(entry, LazyEntry) and entry.decode() and is_told_by_texts(entry.api_key):
+        if isinstance(entry, LazyEntry) and entry.decode() and texts_account_for(entry.api_key):
             return entry.message
-        if entry.error is not None or not is_accounted_for(entry):
+        if entry.error is not None or not is_fully_decoded(entry):
             return None
         return entry.message
 
@@ -258,7 +258,7 @@ class Timeline:
         self._waiting.pop(asked_at, None)
         if beat.flow is not request_entry.flow:
             beat.flow = request_entry.flow
-            self._coordinators.hears(group, beat.flow, place, accepted=True)
+            self._coordinators.accepts_answer(group, beat.flow, place, accepted=True)
         if isinstance(group, ClassicGroup):
             group.stays(member, beat.epoch, place)
         else:
@@ -378,7 +378,7 @@ class Timeline:
         """A request on a connection, which the capture lacks, was answered."""
         for group_key, name in self._ends.speakers_of(flow) if self._ends is not None else ():
             if (group := self._groups.at(group_key)) is not None:
-                group.asks_unseen(name.member_id, place)
+                group.record_unseen_request(name.member_id, place)
 
     def _opens(self, request_entry: FrameEntry) -> None:
         """Note the connection of a request that was answered."""
@@ -563,7 +563,9 @@ class Timeline:
         """Whether an answer about a group is its coordinator's."""
         if not code and group.outage is None and group.coordinator == broker_of(request_entry.flow):
             return True
-        return self._coordinators.hears(group, request_entry.flow, place, accepted=code not in UNAVAILABLE)
+        return self._coordinators.accepts_answer(
+            group, request_entry.flow, place, accepted=code not in UNAVAILABLE
+        )
 
     def _beat(
         self, entry: FrameEntry, request_entry: FrameEntry, message: Any, place: Seen, asked_place: Seen

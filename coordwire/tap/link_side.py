@@ -1,7 +1,7 @@
-"""`Lane`: one socket of a tapped connection, which gives frames and takes bytes.
+"""`LinkSide`: one socket of a tapped connection, which gives frames and takes bytes.
 
 Strategy: an asyncio protocol whose bytes become whole frames, which its link takes one by one, in turns with
-all other lanes of the tap. Rules: a lane reads only while its link can take its frames and, for a large
+all other sides of the tap. Rules: a side reads only while its link can take its frames and, for a large
 frame, while there is memory; what the other side has not read stops it. A large frame that its link passes by
 its first bytes goes on in the pieces in which it comes, and needs no memory. A frame's size is checked
 against the budget before anything is kept for it. When the socket ends, the frames that came before pass
@@ -21,7 +21,7 @@ from coordwire.codec.message import Buffer
 from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.errors import DecodeError
 
-__all__ = ["Lane", "LaneHub", "LaneLink"]
+__all__ = ["LinkSide", "LinkSideHub", "SidedLink"]
 
 UNSENT = 1 << 18
 """The most bytes that a socket may have to send while the other one is read."""
@@ -43,14 +43,14 @@ PATIENCE = 5.0
 
 
 class _State(Enum):
-    """What a lane waits for. OPEN: bytes. QUEUED: its turn. RUNNING: nothing. BLOCKED: its link or the other
+    """What a side waits for. OPEN: bytes. QUEUED: its turn. RUNNING: nothing. BLOCKED: its link or the other
     socket. STARVED: memory for a large frame. CLOSED: its end."""
 
     OPEN, QUEUED, RUNNING, BLOCKED, STARVED, CLOSED = range(6)
 
 
-class LaneHub(Protocol):
-    """The common part of all lanes of a tap."""
+class LinkSideHub(Protocol):
+    """The common part of all sides of a tap."""
 
     @property
     def turns(self) -> Turns: ...
@@ -65,44 +65,44 @@ class LaneHub(Protocol):
         """Run something later."""
 
 
-class LaneLink(Protocol):
-    """Where a lane's frames go."""
+class SidedLink(Protocol):
+    """Where a side's frames go."""
 
-    def connected(self, lane: Lane) -> bool:
-        """The lane's socket is there; whether it may stay."""
+    def connected(self, side: LinkSide) -> bool:
+        """The side's socket is there; whether it may stay."""
 
-    def can_take(self, lane: Lane) -> bool:
-        """Whether the link can take the lane's next frame now; if not, `Lane.go_on` is called later."""
+    def can_take(self, side: LinkSide) -> bool:
+        """Whether the link can take the side's next frame now; if not, `LinkSide.go_on` is called later."""
 
-    def take(self, lane: Lane, wire: bytes) -> None:
+    def take(self, side: LinkSide, wire: bytes) -> None:
         """A frame, by its bytes, size prefix included."""
 
-    def passes(self, lane: Lane, head: bytes) -> bool:
+    def passes(self, side: LinkSide, head: bytes) -> bool:
         """Whether a large frame passes as it comes, by its first bytes; `take_piece` gets all of it then."""
 
-    def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
+    def take_piece(self, side: LinkSide, piece: bytes, *, is_last: bool) -> None:
         """The next bytes of a frame that passes."""
 
-    def drained(self, lane: Lane) -> None:
-        """The lane's peer has read what was written."""
+    def drained(self, side: LinkSide) -> None:
+        """The side's peer has read what was written."""
 
-    def worked(self) -> None:
+    def turn_ended(self) -> None:
         """The frames of a turn have passed."""
 
-    def peer_ended(self, lane: Lane) -> None:
-        """The lane's peer sends nothing more; `ended` follows once its frames have passed."""
+    def peer_ended(self, side: LinkSide) -> None:
+        """The side's peer sends nothing more; `ended` follows once its frames have passed."""
 
-    def ended(self, lane: Lane, remainder: bytes) -> None:
-        """The lane's peer has closed; nothing follows these bytes."""
+    def ended(self, side: LinkSide, remainder: bytes) -> None:
+        """The side's peer has closed; nothing follows these bytes."""
 
-    def failed(self, lane: Lane, reason: str) -> None:
-        """The lane's bytes cannot be split into frames, or its peer holds memory that others wait for."""
+    def failed(self, side: LinkSide, reason: str) -> None:
+        """The side's bytes cannot be split into frames, or its peer holds memory that others wait for."""
 
 
-class Lane(asyncio.BufferedProtocol):
+class LinkSide(asyncio.BufferedProtocol):
     """One socket. held_bytes: bytes of memory that it is charged for."""
 
-    def __init__(self, hub: LaneHub, link: LaneLink) -> None:
+    def __init__(self, hub: LinkSideHub, link: SidedLink) -> None:
         self._hub = hub
         self._link = link
         self._buffer = ReceiveBuffer()
@@ -148,7 +148,7 @@ class Lane(asyncio.BufferedProtocol):
             self._pause()
             self._account()
         elif self._hub.turns.may_work:
-            self._hub.turns.worked(self._work(self._hub.turns.share))
+            self._hub.turns.count_work(self._work(self._hub.turns.share))
         else:
             self._queue()
 
@@ -224,7 +224,7 @@ class Lane(asyncio.BufferedProtocol):
             if spent >= share:
                 self._queue()
                 break
-        self._link.worked()
+        self._link.turn_ended()
         self._account()
         return spent or REQUEST
 
