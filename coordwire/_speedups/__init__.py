@@ -14,7 +14,7 @@
       decode.c              bytes to objects
       encode.c              objects to bytes; value_writers.h: values without parts; writer.c: the buffer
       transcriber.c         a table's facts for its JSON text; transcribe.c: bytes to that text;
-                            json_text.c: the buffer and single values; field_lines.c: bytes to lines
+                            json_text.c: the buffer and single values
       defaults.c            which fields have their defaults
       budgets.c             the budgets of a decode; sizes.c: the least that a field takes
       freelist.c            objects and lists, made and freed
@@ -37,7 +37,7 @@
       packets.c             ordinary packets of a capture to the chunks of their streams
       packet_records.c      pcap and pcapng; packet_headers.c: from the link layer to TCP
       frame_walk.c          chunks that hold one frame each to lazy entries; frame_walk_object.c: its type
-      plain_lines.c         the lines of plain frames; line_texts.c: their texts
+      plain_lines.c         the JSON lines of plain frames
     crc32c/
       crc32c.c              the checksum, by the processor's own instructions where it has them
 

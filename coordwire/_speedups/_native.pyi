@@ -1,6 +1,6 @@
 """What the extension offers; see module.c."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from mmap import mmap
 from typing import Any, TypeAlias, TypeVar
@@ -200,36 +200,23 @@ class FrameWalk:
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
     def take_run(self, chunks: list[Any], at: int, limit: int, entries: list[Any], /) -> int: ...
 
-FieldLineRow: TypeAlias = tuple[bytes, Mapping[int, str] | None, tuple[FieldLineRow, ...] | None]
-"""A field of a tree: its label, the texts of its numbers if they have names, the rows of its struct."""
-
-ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str, str, tuple[FieldLineRow, ...] | None]
+ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str]
 PlaceRow: TypeAlias = tuple[object, str, str, str, str]
 
 class PlainLines:
-    number_width: int
-    latency_width: int
-    tree_width: int
     def __new__(
         cls,
         classes: tuple[type, type, type],
-        tables: tuple[
-            dict[int, ApiRow | None],
-            dict[int, PlaceRow],
-            dict[int, tuple[str, str] | None],
-            dict[str, str] | None,
-        ],
+        tables: tuple[dict[int, ApiRow | None], dict[int, PlaceRow], dict[int, tuple[str, str]]],
         learn: Callable[[Any], None],
         body_text: Callable[[Any], object],
         has_nothing_to_redact: Callable[[Any], bool] | None,
         errors: Callable[[Any, str], str],
-        subject: Callable[[Any], str | None],
         /,
     ) -> PlainLines: ...
     def line(self, entry: object, digits: int, /) -> str | None: ...
     def run(self, entries: list[Any], at: int, digits: int, stops: frozenset[int], /) -> tuple[str, int]: ...
     def plain(self, entries: Sequence[object], /) -> list[bool | None]: ...
-    def block(self, request: object, answer: object, digits: int, /) -> str | None: ...
 
 class SlotMaker:
     def __new__(cls, made: type, names: tuple[str, ...], /) -> SlotMaker: ...

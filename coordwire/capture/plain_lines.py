@@ -1,5 +1,4 @@
-"""Lines of plain frames, put together from their texts by the native half: as JSON here, and for reading in
-`coordwire.cli.decode.line`.
+"""JSON lines of plain frames, put together from their texts by the native half.
 
 Strategy: most frames are plain: whole Kafka frames whose body's text is known and of which nothing is
 withheld. Their lines differ in a few numbers and texts; what an API, a connection and a second add is put
@@ -10,9 +9,8 @@ half for all; no message is decoded for it but where an answer has errors; what 
 
 from __future__ import annotations
 
-__all__ = ["PlainFrames", "PlainJsonLines", "PlainLines", "is_plain"]
+__all__ = ["PlainFrames", "PlainJsonLines", "is_plain"]
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,9 +29,6 @@ from coordwire.capture.redaction.entry_secrets import (
     is_always_harmless,
     withheld,
 )
-from coordwire.codec.fields import VersionLayout
-from coordwire.codec.walk import layout_of
-from coordwire.messages import find_message
 from coordwire.versions import api_name, omits_client
 
 if TYPE_CHECKING:
@@ -51,60 +46,29 @@ MOST_SECONDS = 256
 """The texts of so many seconds are kept: entries follow each other in time."""
 
 
-class PlainLines(ABC):
-    """The lines of one output. show_secrets: nothing is withheld; subjects: the texts of what lines are
-    about, by their names; None where lines have none.
+class PlainJsonLines:
+    """The JSON lines of one output. show_secrets: nothing is withheld.
 
     line: a plain frame's line; None for every other entry. Its second argument: decimals of its time.
     run: the lines of entries in a list from an index on, and the index of the first entry that has none, or
     whose API is among the last argument. The text ends where it is long, too.
     """
 
-    def __init__(self, *, show_secrets: bool, subjects: dict[str, str] | None = None) -> None:
+    def __init__(self, *, show_secrets: bool) -> None:
         self._apis: dict[int, _native.ApiRow | None] = {}
         self._places: dict[int, _native.PlaceRow] = {}
-        self._seconds: dict[int, tuple[str, str] | None] = {}
-        self._errors = KnownAnswers(self.error_text)
+        self._seconds: dict[int, tuple[str, str]] = {}
+        self._errors = KnownAnswers(_error_text)
         self.native: _native.PlainLines | None = None
         self.line: Callable[[Entry, int], str | None] = _no_line
         self.run: Callable[[list[Any], int, int, frozenset[int]], tuple[str, int]] | None = None
         if native is not None:
             self.native = native.PlainLines(
                 (FrameEntry, LazyEntry, StrictLazyEntry),
-                (self._apis, self._places, self._seconds, subjects),
-                self._learn, body_text, None if show_secrets else has_nothing_to_redact, self._errors.of,
-                self.subject_text,
+                (self._apis, self._places, self._seconds),
+                self._learn, body_text, None if show_secrets else is_shown_whole, self._errors.of,
             )  # fmt: skip
             self.line, self.run = self.native.line, self.native.run
-
-    @abstractmethod
-    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
-        """The text of an entry's API in its version; and how a body's text begins that names its subject."""
-
-    def field_rows(self, layout: VersionLayout) -> tuple[_native.FieldLineRow, ...] | None:
-        """What the lines of a message's fields need, where a frame's text has them too."""
-        return None
-
-    @abstractmethod
-    def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
-        """The texts of the direction of an entry's connection; None if such entries are not plain."""
-
-    @abstractmethod
-    def second_texts(self, seconds: int) -> tuple[str, str] | None:
-        """The texts of a second, before and after its decimals; None if such entries are not plain."""
-
-    @abstractmethod
-    def error_text(self, entry: FrameEntry) -> str:
-        """The text of an answer's errors."""
-
-    def subject_text(self, entry: FrameEntry) -> str | None:
-        """The text of what an entry is about, where its body's text doesn't begin with it."""
-        return None
-
-    def clear(self) -> None:
-        """Drop the texts that are kept."""
-        for table in (self._apis, self._places, self._seconds):
-            table.clear()
 
     def _learn(self, entry: FrameEntry) -> None:
         """Add what an entry brings to the tables that is not there yet."""
@@ -115,19 +79,19 @@ class PlainLines(ABC):
         api = key << 17 | version << 1 | is_answer
         if api not in self._apis:
             _add(self._apis, api, self._api_row(entry, key, version), MOST_APIS)
-        if (texts := self.place_texts(entry)) is not None:
-            connection = entry.connection  # whose id is its own for as long as it is kept
-            place = connection, entry.flow, entry.capture, *texts
-            _add(self._places, id(connection) | is_answer, place, MOST_PLACES)
+        connection = entry.connection  # whose id is its own for as long as it is kept
+        place = connection, entry.flow, entry.capture, *_place_texts(entry)
+        _add(self._places, id(connection) | is_answer, place, MOST_PLACES)
         if seconds not in self._seconds:
-            _add(self._seconds, seconds, self.second_texts(seconds), MOST_SECONDS)
+            _add(self._seconds, seconds, second_texts(seconds), MOST_SECONDS)
 
     def _api_row(self, entry: FrameEntry, key: int, version: int) -> _native.ApiRow | None:
         transcribers = find_transcribers(entry.direction, key, version, version)
         if transcribers is None or omits_client(key, version):
             return None
-        fields = self.field_rows(layout_of(find_message(key, entry.direction), version))
-        return *transcribers, is_always_harmless(key, entry.direction), *self.api_text(entry), fields
+        name = quoted(api_name(key) or "")
+        text = f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
+        return *transcribers, is_always_harmless(key, entry.direction), text
 
 
 def _add(table: dict[int, V], key: int, row: V, most: int) -> None:
@@ -150,34 +114,23 @@ def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
     return show_secrets or withheld(entry) == NOTHING
 
 
-class PlainFrames(PlainLines):
-    """Judges which frames are plain. There are no lines of them."""
+class PlainFrames:
+    """Judges which frames are plain."""
 
     def __init__(self, *, show_secrets: bool) -> None:
-        super().__init__(show_secrets=show_secrets)
         self._show_secrets = show_secrets
+        self._lines = PlainJsonLines(show_secrets=show_secrets)
 
     def flags(self, entries: Sequence[FrameEntry]) -> list[bool]:
         """`is_plain` of each frame."""
-        if self.native is None:  # there are no texts
+        native_lines = self._lines.native
+        if native_lines is None:  # there are no texts
             return [False] * len(entries)
-        known = self.native.plain(entries)
+        known = native_lines.plain(entries)
         if all(known):
             return [True] * len(known)
         flags = zip(known, entries, strict=True)
         return [flag or is_plain(entry, show_secrets=self._show_secrets) for flag, entry in flags]
-
-    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
-        return "", ""
-
-    def place_texts(self, entry: FrameEntry) -> None:
-        return None
-
-    def second_texts(self, seconds: int) -> None:
-        return None
-
-    def error_text(self, entry: FrameEntry) -> str:
-        return ""
 
 
 def _no_line(entry: Entry, digits: int) -> str | None:
@@ -185,27 +138,18 @@ def _no_line(entry: Entry, digits: int) -> str | None:
     return None
 
 
-class PlainJsonLines(PlainLines):
-    """As JSON."""
+def _place_texts(entry: FrameEntry) -> tuple[str, str]:
+    """The texts of the direction of an entry's connection."""
+    connection = entry.connection
+    ends = ""
+    if connection is not None:
+        client, broker = quoted(str(connection.client)), quoted(str(connection.broker))
+        ends = f',"connection":{connection.stream},"client":{client},"broker":{broker}'
+    capture = quoted(name_text(entry.capture))
+    return f'{{"capture":{capture},"frame":', f'{ends},"flow":{quoted(entry.flow)},"time":"'
 
-    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
-        key = entry.api_key
-        assert key is not None
-        name = quoted(api_name(key) or "")
-        return f',"apiKey":{key},"api":{name},"apiVersion":{entry.api_version},"correlationId":', ""
 
-    def place_texts(self, entry: FrameEntry) -> tuple[str, str]:
-        connection = entry.connection
-        ends = ""
-        if connection is not None:
-            client, broker = quoted(str(connection.client)), quoted(str(connection.broker))
-            ends = f',"connection":{connection.stream},"client":{client},"broker":{broker}'
-        capture = quoted(name_text(entry.capture))
-        return f'{{"capture":{capture},"frame":', f'{ends},"flow":{quoted(entry.flow)},"time":"'
-
-    def second_texts(self, seconds: int) -> tuple[str, str]:
-        return second_texts(seconds)
-
-    def error_text(self, entry: FrameEntry) -> str:
-        errors = answer_errors(entry)
-        return f',"errors":{encode([error_form(error) for error in errors])}' if errors else ""
+def _error_text(entry: FrameEntry) -> str:
+    """The text of an answer's errors."""
+    errors = answer_errors(entry)
+    return f',"errors":{encode([error_form(error) for error in errors])}' if errors else ""

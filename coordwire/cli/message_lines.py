@@ -16,14 +16,13 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from coordwire.capture.partial_messages import Step, decoded, steps
 from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.codec import Field, Message, Struct
-from coordwire.codec.fields import VersionLayout
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import Embedded
 from coordwire.enums import has_meaning, meaning
@@ -31,9 +30,6 @@ from coordwire.errors import DecodeError, counted
 from coordwire.sasl import SaslMessage
 from coordwire.spans import API_KEYS
 from coordwire.versions import api_name
-
-if TYPE_CHECKING:
-    from coordwire._speedups import _native
 
 Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
 """What bytes hold: a message, or what lays it out, given its depth and the width of a line."""
@@ -46,7 +42,7 @@ MOST_LINES = 100_000
 """Lines of one message that are shown."""
 
 MOST_NUMBERS = 1_000
-"""The texts of so many numbers of one field are kept, and the names of so many numbers."""
+"""The names of so many numbers are kept."""
 
 MOST_TAGS = 100
 """Unknown tagged fields of one struct that are shown."""
@@ -312,31 +308,6 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
 def _name_of(cls: str, field: str, value: int) -> str | None:
     """Kafka's name for a number."""
     return api_name(value) if field in API_KEYS else meaning(cls, field, value)
-
-
-class _NumberTexts(dict[int, str]):
-    """The texts of a field's numbers, by number, as they are asked for."""
-
-    def __init__(self, cls: type[Struct], field: Field) -> None:
-        self._field = cls, field
-
-    def __missing__(self, value: int) -> str:
-        if len(self) >= MOST_NUMBERS:
-            self.clear()
-        text = self[value] = "".join([text for text, _ in number(*self._field, value)])
-        return text
-
-
-def field_rows(layout: VersionLayout) -> tuple[_native.FieldLineRow, ...]:
-    """What the native half needs for the lines of a layout's fields, without styles and anything hidden."""
-    return tuple(
-        (
-            f"{field.name}: ".encode(),
-            _NumberTexts(layout.cls, field) if _may_have_name(layout.cls.__name__, field.name) else None,
-            None if (inner := layout.inner(field)) is None else field_rows(inner),
-        )
-        for field in (*layout.inline, *layout.tagged_in_order)
-    )
 
 
 @cache

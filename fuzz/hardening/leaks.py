@@ -22,12 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainJsonLines
 from coordwire.capture.reader import Capture
-from coordwire.cli.decode.line import LineFormat
-from coordwire.cli.decode.tree import PlainFrameTexts
-from coordwire.cli.selection.names import TopicNames
 from coordwire.codec import Message
 from coordwire.codec.program import message_program
 from coordwire.codec.transcriber import layout_transcriber
@@ -132,19 +128,11 @@ def messages() -> Calls:
 
 
 def _lines(data: bytes) -> None:
-    """The lines of plain frames, as JSON, for reading and in trees."""
-    trees = PlainFrameTexts(80, show_secrets=False)
-    formats = (
-        PlainJsonLines(show_secrets=False),
-        LineFormat(show_secrets=True, names=TopicNames())._plain,
-        trees,
-    )
+    """The lines of plain frames."""
+    lines = PlainJsonLines(show_secrets=False)
     with suppress(DecodeError):
         for entry in Capture(io.BytesIO(data), "x", lazy=True).entries():
-            for lines in formats:
-                lines.line(entry, 6)
-            if isinstance(entry, FrameEntry) and entry.request is not None:
-                trees.block(entry.request, entry, 6)
+            lines.line(entry, 6)
 
 
 def mutated(data: bytes, count: int) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from coordwire._speedups import native
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
@@ -34,7 +33,7 @@ from coordwire.messages import (
 
 from ..capture import build
 from ..capture.test_lazy import broken, read
-from ..capture.test_share import CAPTURES, traffic, traffic_rows
+from ..capture.test_share import CAPTURES, traffic_rows
 from ..capture.test_walks import damaged
 from .conftest import Run
 
@@ -269,47 +268,30 @@ def test_a_plain_subject_is_the_one_that_is_looked_for(path: Path) -> None:
                 assert subject in (None, LineFormat(show_secrets=False, names=TopicNames())._subject(fields))
 
 
-def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> tuple[str, int]:
-    """All lines of a capture, and how many were put together from texts."""
+def written(data: bytes, *, lazy: bool, show_secrets: bool) -> str:
+    """All lines of a capture."""
     output = LineFormat(show_secrets=show_secrets, names=TopicNames())
-    assert output.plain is not None
-    count = 0
     with redirect_stdout(io.StringIO()) as out:
         for entry in read(data, lazy=lazy):
-            line = output.plain.line(entry, 6) if is_plain else None
-            count += line is not None
-            if line is None:
-                output.write(entry, 6)
-            else:
-                out.write(line)
-    return out.getvalue(), count
+            output.write(entry, 6)
+    return out.getvalue()
 
 
-def compare_plain(data: bytes, *, show_secrets: bool) -> int:
-    """Compare plain lines with those of the slow path; how many there are."""
-    expected, _ = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
-    text, count = written(data, lazy=True, show_secrets=show_secrets, is_plain=True)
-    assert text == expected
-    assert written(data, lazy=False, show_secrets=show_secrets, is_plain=True) == (text, count)
-    return count
+def compare(data: bytes, *, show_secrets: bool) -> None:
+    """Compare the lines of frames that are decoded where a line needs it with those of decoded ones."""
+    decoded = written(data, lazy=False, show_secrets=show_secrets)
+    assert written(data, lazy=True, show_secrets=show_secrets) == decoded
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_plain_lines_are_those_of_the_slow_path(path: Path) -> None:
+def test_lines_are_those_of_decoded_frames(path: Path) -> None:
     data = path.read_bytes()
-    compare_plain(data, show_secrets=False)
-    compare_plain(damaged(data, random.Random(path.name)), show_secrets=True)
+    compare(data, show_secrets=False)
+    compare(damaged(data, random.Random(path.name)), show_secrets=True)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_plain_lines_of_frames_that_are_refused(seed: int) -> None:
+def test_lines_of_frames_that_are_refused(seed: int) -> None:
     chance = random.Random(seed)
     frames = [(n, c, back, broken(chance, data)) for n, c, back, data in traffic_rows(20)]
-    compare_plain(as_pcap(frames), show_secrets=bool(seed % 2))
-
-
-@pytest.mark.skipif(native is None, reason="no native extension, which makes the texts")
-def test_most_frames_of_groups_have_plain_lines() -> None:
-    data = traffic(300)
-    frames = sum(isinstance(entry, FrameEntry) for entry in read(data, lazy=True))
-    assert compare_plain(data, show_secrets=False) > 0.9 * frames
+    compare(as_pcap(frames), show_secrets=bool(seed % 2))

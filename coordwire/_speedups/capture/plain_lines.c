@@ -1,15 +1,45 @@
-/* `PlainLines`: the lines of plain frames, as JSON or for reading, put together from their texts; or a line with
-   those of the fields below it, as a tree has them.
+/* `PlainLines`: the lines of plain frames as JSON, put together from their texts.
 
-   Strategy: a line is a row of texts and numbers. What an API in a version, one direction of a connection, a second
-   and a subject add to it is in Python's tables; what isn't there yet Python adds (`learn`), and the line is begun
-   again. Of an entry that isn't decoded the body's text is written here, and kept in the entry as `body_text` keeps
-   it. Rules: whatever is out of the ordinary is declined, and nothing but that text is changed for it: the slow path
-   writes its line. Whatever may run Python comes before the look-ups whose results are borrowed. */
+   Strategy: a line is a row of texts and numbers. What an API in a version, one direction of a connection and a
+   second add to it is in Python's tables; what isn't there yet Python adds (`learn`), and the line is begun again.
+   Of an entry that isn't decoded the body's text is written here, and kept in the entry as `body_text` keeps it.
+   Rules: a line is that of coordwire.capture.jsonlines; whatever is out of the ordinary is declined, and nothing but
+   that text is changed for it: the slow path writes its line. Whatever may run Python comes before the look-ups whose
+   results are borrowed. */
 
-#include "plain_lines.h"
+#include "../messages/transcribe.h"
+#include "../slots.h"
 
 #include <structmember.h>
+
+enum {
+    CAPTURE, NUMBER, FLOW, TIME_NS, BODY, API_KEY, API_VERSION, BODY_VERSION, CORRELATION_ID, CLIENT_ID, REQUEST,
+    PACKET, FIRST_PACKET, CONNECTION, TEXT, SLOTS
+};
+
+/* The rows of the tables, and a body's text. */
+enum { API_TRANSCRIBER, API_HEADER, API_IS_NAMED, API_IS_HARMLESS, API_TEXT, API_SIZE };
+enum { PLACE_CONNECTION, PLACE_FLOW, PLACE_CAPTURE, PLACE_BEFORE, PLACE_TEXT, PLACE_SIZE };
+enum { SECOND_TEXT, SECOND_END, SECOND_SIZE };
+enum { BODY_JSON, BODY_FACTS, BODY_SIZE };
+
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *entry, *lazy, *strict_lazy, *transcriber;
+    PyObject *apis, *places, *seconds;
+    PyObject *learn, *body_text, *is_shown_whole, *errors; /* is_shown_whole: NULL to show all */
+    Py_ssize_t slots[SLOTS];
+} PlainLines;
+
+/* What is read of an entry. Owned, where it is not NULL: request (of an answer), api, body, client, errors. What is
+   borrowed holds until Python code runs. */
+typedef struct {
+    PyObject *entry, *request, *api, *body, *client, *errors;
+    PyObject *place, *second; /* borrowed */
+    int64_t key, version, facts, time_ns, packet, latency;
+    bool has_latency;
+    int digits;
+} Frame;
 
 static const char *const slot_names[SLOTS] = {
     "capture", "number", "flow", "time_ns", "body", "api_key", "api_version", "body_version", "correlation_id",
@@ -18,6 +48,19 @@ static const char *const slot_names[SLOTS] = {
 
 enum { LONG_RUN = 64 << 10 }; /* a text that ends a run of lines */
 enum { CLIENT_LENGTH = 8, CLIENT_TEXT = 10 }; /* where a request has its client id */
+#define SECOND 1000000000LL
+#define MOST_LATENCY (1LL << 53) /* up to here it is exact in a float64 */
+#define MOST_DIGITS 1000000000000000LL /* below this, all digits of a latency are those of its float64 */
+
+static inline PyObject *value_of(const PlainLines *lines, PyObject *entry, int index)
+{
+    return slot_value(entry, lines->slots[index]);
+}
+
+static inline bool number_of(const PlainLines *lines, PyObject *entry, int index, int64_t *number)
+{
+    return slot_number(entry, lines->slots[index], number);
+}
 
 enum Outcome { FAILED = -1, DECLINED, UNKNOWN, WRITTEN };
 
@@ -135,7 +178,7 @@ static enum Outcome look(const PlainLines *lines, const Frame *frame)
     return is_shown ? WRITTEN : DECLINED;
 }
 
-/* --- what lines have in common --- */
+/* --- what a line has besides --- */
 
 static enum Outcome find_api(const PlainLines *lines, Frame *frame)
 {
@@ -158,7 +201,7 @@ static enum Outcome find_api(const PlainLines *lines, Frame *frame)
 /* What runs Python for an answer with error codes. */
 static enum Outcome find_errors(const PlainLines *lines, Frame *frame)
 {
-    if (!(frame->facts & HAS_CODES) || frame->request == NULL || lines->tree_width)
+    if (!(frame->facts & HAS_CODES) || frame->request == NULL)
         return WRITTEN;
     PyObject *arguments[] = {frame->entry, frame->body};
     frame->errors = PyObject_Vectorcall(lines->errors, arguments, 2, NULL);
@@ -191,9 +234,7 @@ static enum Outcome find_place(const PlainLines *lines, Frame *frame)
     return WRITTEN;
 }
 
-/* --- what each kind of line has besides --- */
-
-/* Of JSON: the client, and nothing that has to be said of the body. */
+/* The client, and nothing that has to be said of the body. */
 static enum Outcome find_client(const PlainLines *lines, Frame *frame)
 {
     PyObject *client = value_of(lines, frame->entry, CLIENT_ID);
@@ -204,53 +245,122 @@ static enum Outcome find_client(const PlainLines *lines, Frame *frame)
     return WRITTEN;
 }
 
-/* What a line is about: what its body, or that of its request, names first; or what Python finds. */
-static enum Outcome find_subject(const PlainLines *lines, Frame *frame)
+/* --- texts --- */
+
+static bool put_bytes(JsonText *line, const char *bytes, size_t size)
 {
-    PyObject *beginning = PyTuple_GET_ITEM(frame->api, API_BEGINNING), *json = frame->body;
-    if (frame->request != NULL) {
-        PyObject *request_text = value_of(lines, frame->request, TEXT);
-        json = is_row(request_text, BODY_SIZE) ? PyTuple_GET_ITEM(request_text, BODY_JSON) : Py_None;
-    }
-    if (PyUnicode_CheckExact(beginning) && PyUnicode_IS_COMPACT_ASCII(beginning) && PyUnicode_CheckExact(json)
-        && PyUnicode_IS_COMPACT_ASCII(json)) {
-        const Py_ssize_t start = PyUnicode_GET_LENGTH(beginning), size = PyUnicode_GET_LENGTH(json) - start;
-        const char *name = (const char *)PyUnicode_1BYTE_DATA(json) + start, *end = NULL;
-        if (start && size > 0 && memcmp(name - start, PyUnicode_1BYTE_DATA(beginning), (size_t)start) == 0)
-            end = memchr(name, '"', (size_t)size);
-        if (end != NULL && end > name && memchr(name, '\\', (size_t)(end - name)) == NULL) {
-            PyObject *key = PyUnicode_DecodeASCII(name, end - name, NULL);
-            PyObject *row = key == NULL ? NULL : PyDict_GetItemWithError(lines->subjects, key);
-            Py_XDECREF(key);
-            frame->subject = Py_XNewRef(row);
-            if (row != NULL || PyErr_Occurred())
-                return row == NULL ? FAILED : WRITTEN;
-        }
-    }
-    frame->subject = PyObject_CallOneArg(lines->subject, frame->entry);
-    return frame->subject == NULL ? FAILED : WRITTEN;
+    if (!make_room(line, size))
+        return false;
+    put_plain(line, bytes, size);
+    return true;
 }
 
-/* The client of a request; declined where its text is not as it is. */
-static enum Outcome find_shown_client(const PlainLines *lines, Frame *frame)
+#define PUT(line, literal) put_bytes(line, literal, sizeof(literal) - 1)
+
+/* The UTF-8 of a text, borrowed; NULL where it has none. */
+static const char *utf8_of(PyObject *text, Py_ssize_t *size)
 {
-    PyObject *client = value_of(lines, frame->entry, CLIENT_ID);
-    if (client == NULL || PyTuple_GET_ITEM(frame->api, API_FIELDS) == Py_None
-        || !is_transcriber(lines, PyTuple_GET_ITEM(frame->api, API_TRANSCRIBER))
-        || !is_transcriber(lines, PyTuple_GET_ITEM(frame->api, API_HEADER))
-        || value_of(lines, frame->entry, BODY_VERSION) != value_of(lines, frame->entry, API_VERSION))
-        return DECLINED;
-    if (frame->request != NULL || client == Py_None)
-        return WRITTEN;
-    if (!PyUnicode_CheckExact(client) || !PyUnicode_IS_COMPACT_ASCII(client)
-        || PyUnicode_GET_LENGTH(client) > lines->tree_width)
-        return DECLINED;
-    const Py_UCS1 *const text = PyUnicode_1BYTE_DATA(client);
-    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(client); i++)
-        if (text[i] < ' ' || text[i] > '~')
-            return DECLINED;
-    frame->client = Py_NewRef(client);
-    return WRITTEN;
+    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, size) : NULL;
+    if (bytes == NULL)
+        PyErr_Clear();
+    return bytes;
+}
+
+static bool put_text(JsonText *line, PyObject *text)
+{
+    Py_ssize_t size;
+    const char *bytes = utf8_of(text, &size);
+    return bytes != NULL && put_bytes(line, bytes, (size_t)size);
+}
+
+/* A text or None in JSON. */
+static bool put_quoted(JsonText *line, PyObject *text)
+{
+    if (text == Py_None)
+        return PUT(line, "null");
+    Py_ssize_t size;
+    const char *bytes = utf8_of(text, &size);
+    return bytes != NULL && put_string(line, (const uint8_t *)bytes, (size_t)size);
+}
+
+static bool put_whole(JsonText *line, int64_t number)
+{
+    if (!make_room(line, NUMBER_ROOM))
+        return false;
+    put_number(line, number);
+    return true;
+}
+
+static bool put_slot(const PlainLines *lines, JsonText *line, PyObject *entry, int index)
+{
+    int64_t number;
+    return number_of(lines, entry, index, &number) && put_whole(line, number);
+}
+
+/* The first `digits` of a number of so many. */
+static void put_digits(JsonText *line, int64_t number, int64_t first, int digits)
+{
+    for (; digits; digits--, first /= 10)
+        put_char(line, (char)('0' + number / first % 10));
+}
+
+static bool put_time(const Frame *frame, JsonText *line)
+{
+    if (!put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_TEXT)) || !make_room(line, 10))
+        return false;
+    if (frame->digits)
+        put_char(line, '.');
+    put_digits(line, frame->time_ns % SECOND, SECOND / 10, frame->digits);
+    return put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_END));
+}
+
+
+/* A latency in milliseconds, as Python has the float. */
+static bool put_milliseconds(JsonText *line, int64_t latency)
+{
+    const int64_t size = latency < 0 ? -latency : latency;
+    if (size >= MOST_DIGITS || (size && size < 100)) { /* with an exponent, or not all digits */
+        const double number = (double)latency / 1e6;
+        uint64_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        return size < MOST_LATENCY && put_float(line, bits);
+    }
+    if (!make_room(line, NUMBER_ROOM + 8))
+        return false;
+    if (latency < 0)
+        put_char(line, '-');
+    put_number(line, size / 1000000);
+    put_char(line, '.');
+    put_digits(line, size % 1000000, 100000, 6);
+    for (int zeros = 0; zeros < 5 && line->data[line->size - 1] == '0'; zeros++)
+        line->size--;
+    return true;
+}
+
+static bool put_request(const PlainLines *lines, JsonText *line, PyObject *request)
+{
+    if (!PUT(line, "\",\"direction\":\"response\",\"request\":") || !put_slot(lines, line, request, NUMBER))
+        return false;
+    return value_of(lines, request, PACKET) == Py_None
+           || (PUT(line, ",\"requestPacket\":") && put_slot(lines, line, request, PACKET));
+}
+
+/* An entry's line, whose place is known; false where it is left to Python. */
+static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line)
+{
+    PyObject *entry = frame->entry, *bytes = value_of(lines, entry, BODY);
+    return bytes != NULL && PyBytes_CheckExact(bytes) && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_BEFORE))
+           && put_slot(lines, line, entry, NUMBER) && PUT(line, ",\"packet\":") && put_whole(line, frame->packet)
+           && PUT(line, ",\"firstPacket\":") && put_slot(lines, line, entry, FIRST_PACKET)
+           && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_TEXT)) && put_time(frame, line)
+           && (frame->request == NULL ? PUT(line, "\",\"direction\":\"request\"")
+                                      : put_request(lines, line, frame->request))
+           && put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) && put_slot(lines, line, entry, CORRELATION_ID)
+           && PUT(line, ",\"clientId\":") && put_quoted(line, frame->client) && PUT(line, ",\"size\":")
+           && put_whole(line, PyBytes_GET_SIZE(bytes))
+           && (!frame->has_latency || (PUT(line, ",\"latencyMs\":") && put_milliseconds(line, frame->latency)))
+           && PUT(line, ",\"body\":") && put_text(line, frame->body) && PUT(line, ",\"error\":null")
+           && (frame->errors == NULL || put_text(line, frame->errors)) && PUT(line, "}\n");
 }
 
 /* --- a line --- */
@@ -271,26 +381,20 @@ static void let_go(Frame *frame)
     Py_CLEAR(frame->body);
     Py_CLEAR(frame->client);
     Py_CLEAR(frame->errors);
-    Py_CLEAR(frame->subject);
 }
 
 static enum Outcome put(const PlainLines *lines, Frame *frame, JsonText *line)
 {
-    enum Outcome (*find)(const PlainLines *, Frame *) = lines->tree_width         ? find_shown_client
-                                                        : lines->subjects == NULL ? find_client
-                                                                                  : find_subject;
     enum Outcome outcome = read_plain(lines, frame);
     if (outcome == WRITTEN)
         outcome = find_errors(lines, frame);
     if (outcome == WRITTEN)
-        outcome = find(lines, frame);
+        outcome = find_client(lines, frame);
     if (outcome == WRITTEN)
         outcome = find_place(lines, frame);
     if (outcome != WRITTEN)
         return outcome;
-    if (lines->tree_width)
-        return put_tree(lines, frame, line) ? WRITTEN : DECLINED;
-    return (lines->subjects == NULL ? put_json : put_line)(lines, frame, line) ? WRITTEN : DECLINED;
+    return put_json(lines, frame, line) ? WRITTEN : DECLINED;
 }
 
 static enum Outcome add_once(const PlainLines *lines, Frame *frame, JsonText *line)
@@ -304,10 +408,10 @@ static enum Outcome add_once(const PlainLines *lines, Frame *frame, JsonText *li
 }
 
 /* Write an entry's line; once more after Python has added what was not there. */
-static enum Outcome add(const PlainLines *lines, PyObject *entry, PyObject *answer, int digits, JsonText *line)
+static enum Outcome add(const PlainLines *lines, PyObject *entry, int digits, JsonText *line)
 {
-    Frame frame = {.entry = entry, .answer = answer, .digits = digits};
-    if (!PyObject_TypeCheck(entry, lines->entry) || (answer != NULL && !PyObject_TypeCheck(answer, lines->entry)))
+    Frame frame = {.entry = entry, .digits = digits};
+    if (!PyObject_TypeCheck(entry, lines->entry))
         return DECLINED;
     enum Outcome outcome = add_once(lines, &frame, line);
     if (outcome != UNKNOWN)
@@ -316,7 +420,7 @@ static enum Outcome add(const PlainLines *lines, PyObject *entry, PyObject *answ
     if (learned == NULL)
         return FAILED;
     Py_DECREF(learned);
-    frame = (Frame){.entry = entry, .answer = answer, .digits = digits};
+    frame = (Frame){.entry = entry, .digits = digits};
     return add_once(lines, &frame, line);
 }
 
@@ -355,7 +459,7 @@ static PyObject *plain_lines_line(PyObject *self, PyObject *const *arguments, Py
         return NULL;
     JsonText line;
     begin_text(&line);
-    return finish(&line, add((PlainLines *)self, arguments[0], NULL, digits, &line));
+    return finish(&line, add((PlainLines *)self, arguments[0], digits, &line));
 }
 
 PyDoc_STRVAR(run_doc, "run(entries, at, digits, stops) -> (str, int)\n\n"
@@ -380,37 +484,12 @@ static PyObject *plain_lines_run(PyObject *self, PyObject *const *arguments, Py_
         PyObject *entry = Py_NewRef(PyList_GET_ITEM(arguments[0], at));
         PyObject *key = PyObject_TypeCheck(entry, lines->entry) ? value_of(lines, entry, API_KEY) : NULL;
         const int is_stop = key == NULL || !PyLong_CheckExact(key) ? 1 : PySet_Contains(arguments[3], key);
-        outcome = is_stop < 0 ? FAILED : is_stop ? DECLINED : add(lines, entry, NULL, digits, &line);
+        outcome = is_stop < 0 ? FAILED : is_stop ? DECLINED : add(lines, entry, digits, &line);
         Py_DECREF(entry);
         at += outcome == WRITTEN;
     }
     PyObject *text = finish(&line, outcome == FAILED ? FAILED : WRITTEN);
     return text == NULL ? NULL : Py_BuildValue("Nn", text, at);
-}
-
-PyDoc_STRVAR(block_doc, "block(request, answer, digits) -> str | None\n\n"
-                        "The block of a tree that has a plain request and its plain answer; None for all others.");
-
-static PyObject *plain_lines_block(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-    const PlainLines *lines = (PlainLines *)self;
-    if (count != 3 || !lines->tree_width) {
-        PyErr_SetString(PyExc_TypeError, "expected a request, its answer and a number of decimals, for a tree");
-        return NULL;
-    }
-    const int digits = digits_of(arguments[2]);
-    if (digits < 0)
-        return NULL;
-    JsonText line;
-    begin_text(&line);
-    enum Outcome outcome = add(lines, arguments[0], arguments[1], digits, &line);
-    if (outcome == WRITTEN)
-        outcome = add(lines, arguments[1], NULL, digits, &line);
-    if (outcome == WRITTEN)
-        outcome = make_room(&line, 1) ? WRITTEN : DECLINED;
-    if (outcome == WRITTEN)
-        put_char(&line, '\n');
-    return finish(&line, outcome);
 }
 
 /* --- which frames are plain --- */
@@ -453,25 +532,25 @@ static PyObject *plain_lines_plain(PyObject *self, PyObject *entries)
 
 /* --- its life --- */
 
-PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, has_nothing_to_redact, errors, subject)\n\n"
+PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors)\n\n"
                               "Puts lines of plain frames together; see coordwire.capture.plain_lines.");
 
 static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     PyTypeObject *entry, *lazy, *strict_lazy;
-    PyObject *apis, *places, *seconds, *subjects, *learn, *body_text, *has_nothing_to_redact, *errors, *subject;
+    PyObject *apis, *places, *seconds, *learn, *body_text, *is_shown_whole, *errors;
     if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "PlainLines takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "(O!O!O!)(O!O!O!O)OOOOO", &PyType_Type, &entry, &PyType_Type, &lazy, &PyType_Type,
-                          &strict_lazy, &PyDict_Type, &apis, &PyDict_Type, &places, &PyDict_Type, &seconds, &subjects,
-                          &learn, &body_text, &has_nothing_to_redact, &errors, &subject))
+    if (!PyArg_ParseTuple(arguments, "(O!O!O!)(O!O!O!)OOOO", &PyType_Type, &entry, &PyType_Type, &lazy, &PyType_Type,
+                          &strict_lazy, &PyDict_Type, &apis, &PyDict_Type, &places, &PyDict_Type, &seconds, &learn,
+                          &body_text, &is_shown_whole, &errors))
         return NULL;
     PyObject *module = PyType_GetModule(type);
     Engine *engine = module == NULL ? NULL : PyModule_GetState(module);
-    if (engine == NULL || engine->transcriber_type == NULL || (subjects != Py_None && !PyDict_Check(subjects))) {
-        PyErr_SetString(PyExc_TypeError, "expected a dict or None for subjects");
+    if (engine == NULL || engine->transcriber_type == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the module is going");
         return NULL;
     }
     PlainLines *lines = (PlainLines *)type->tp_alloc(type, 0);
@@ -484,31 +563,21 @@ static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObje
     lines->apis = Py_NewRef(apis);
     lines->places = Py_NewRef(places);
     lines->seconds = Py_NewRef(seconds);
-    lines->subjects = subjects == Py_None ? NULL : Py_NewRef(subjects);
     lines->learn = Py_NewRef(learn);
     lines->body_text = Py_NewRef(body_text);
     lines->has_nothing_to_redact = has_nothing_to_redact == Py_None ? NULL : Py_NewRef(has_nothing_to_redact);
     lines->errors = Py_NewRef(errors);
-    lines->subject = Py_NewRef(subject);
     if (find_slots(entry, slot_names, SLOTS, lines->slots) < 0)
         Py_CLEAR(lines);
     return (PyObject *)lines;
 }
 
-OWNS(PlainLines, entry, subject)
-
-static PyMemberDef plain_lines_members[] = {
-    {"number_width", T_INT, offsetof(PlainLines, number_width), 0, "Characters of a packet's number."},
-    {"latency_width", T_INT, offsetof(PlainLines, latency_width), 0, "Characters of a latency."},
-    {"tree_width", T_INT, offsetof(PlainLines, tree_width), 0, "Characters of a line of a tree; 0 but for trees."},
-    {NULL},
-};
+OWNS(PlainLines, entry, errors)
 
 static PyMethodDef plain_lines_methods[] = {
     {"plain", plain_lines_plain, METH_O, plain_doc},
     {"line", (PyCFunction)(void (*)(void))plain_lines_line, METH_FASTCALL, line_doc},
     {"run", (PyCFunction)(void (*)(void))plain_lines_run, METH_FASTCALL, run_doc},
-    {"block", (PyCFunction)(void (*)(void))plain_lines_block, METH_FASTCALL, block_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -518,7 +587,6 @@ static PyType_Slot plain_lines_slots[] = {
     {Py_tp_traverse, PlainLines_traverse},
     {Py_tp_clear, PlainLines_clear},
     {Py_tp_dealloc, PlainLines_dealloc},
-    {Py_tp_members, plain_lines_members},
     {Py_tp_methods, plain_lines_methods},
     {0, NULL},
 };

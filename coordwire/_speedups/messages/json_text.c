@@ -123,37 +123,20 @@ bool put_base64(JsonText *text, const uint8_t *at, size_t size)
     return true;
 }
 
-void put_bare_uuid(JsonText *text, const uint8_t *at)
-{
-    const uint8_t last[3] = {at[15], 0, 0};
-    put_groups(text, for_url, at, 5);
-    put_groups(text, for_url, last, 1);
-    text->size -= 2;
-}
-
 bool put_uuid(JsonText *text, const uint8_t *at)
 {
+    const uint8_t last[3] = {at[15], 0, 0};
     if (!make_room(text, 26))
         return false;
     put_char(text, '"');
-    put_bare_uuid(text, at);
+    put_groups(text, for_url, at, 5);
+    put_groups(text, for_url, last, 1);
+    text->size -= 2;
     put_char(text, '"');
     return true;
 }
 
 /* --- numbers --- */
-
-void put_grouped(JsonText *text, int64_t number)
-{
-    if (number < 1000) {
-        put_number(text, number);
-        return;
-    }
-    put_grouped(text, number / 1000);
-    const int last = (int)(number % 1000);
-    const char group[4] = {',', (char)('0' + last / 100), (char)('0' + last / 10 % 10), (char)('0' + last % 10)};
-    put_plain(text, group, sizeof group);
-}
 
 bool put_float(JsonText *text, uint64_t bits)
 {

@@ -65,10 +65,6 @@ bool put_string(JsonText *text, const uint8_t *at, size_t size);
 bool put_base64(JsonText *text, const uint8_t *at, size_t size);
 /* 16 bytes as a string of 22 characters of base64url. */
 bool put_uuid(JsonText *text, const uint8_t *at);
-/* The same without quotation marks, of 22 bytes, where there is room already. */
-void put_bare_uuid(JsonText *text, const uint8_t *at);
-/* A number of 0 or more with commas between its thousands, of at most 26 bytes, where there is room already. */
-void put_grouped(JsonText *text, int64_t number);
 /* A float64 as Kafka's form has it. */
 bool put_float(JsonText *text, uint64_t bits);
 

@@ -249,7 +249,8 @@ static void begin_walk(Walk *walk, const Transcriber *transcriber, const uint8_t
     begin_text(&walk->text);
 }
 
-const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const uint8_t *end)
+/* Where the message begins after a header; NULL where that is refused or memory is short. */
+static const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const uint8_t *end)
 {
     Walk walk;
     begin_walk(&walk, header, at, end);

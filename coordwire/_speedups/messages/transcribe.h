@@ -50,9 +50,6 @@ static inline const uint8_t *length_of(uint8_t flags, int wide, const uint8_t *a
     return *length < -1 ? NULL : at + wide;
 }
 
-/* transcribe.c: where the message begins after a header; NULL where that is refused or memory is short. */
-const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const uint8_t *end);
-
 /* transcribe.c: the text of a message that fills the bytes after a header; NULL without an exception where it is
    refused or memory is short. `header`: NULL for none. */
 PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, const uint8_t *at,

@@ -35,7 +35,7 @@ from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, count
 
 if TYPE_CHECKING:
     from coordwire.capture.flows import CaptureCounts
-    from coordwire.capture.plain_lines import PlainLines
+    from coordwire.capture.plain_lines import PlainJsonLines
     from coordwire.cli.decode.jobs import ShareTurns
     from coordwire.tables.local.capture_tables import TablesFormat
 
@@ -393,7 +393,7 @@ def _entries_to(
     names_topics = search.uses_names
     misses = selection.misses(filter_)
     is_open = search.is_open
-    plain: PlainLines | None = getattr(output, "plain", None)
+    plain: PlainJsonLines | None = getattr(output, "plain", None)
     plain_line = None if plain is None else plain.line
     put = sys.stdout.write
     plain_run = None if plain is None else plain.run

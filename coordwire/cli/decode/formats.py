@@ -23,8 +23,7 @@ NAMING = ("line", "tsv", "csv")
 
 class DecodeFormat(Protocol):
     """Writes the entries of captures. One with `plain` lines (`coordwire.capture.plain_lines`) writes only
-    entries that have none. One whose output depends on the entries before has a `state`, for pickle, and
-    perhaps `keep`: entries that are written in one state may be written again in another."""
+    entries that have none. One whose output depends on the entries before has a `state`, for pickle."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""

@@ -6,29 +6,27 @@
 Strategy: time of day (with the date from the second day on), the packet of the frame's last byte (where the
 input has none, # and the frame's number), client and broker, API and version, group, transactional id or
 topics, latency, errors. The client is always on the left, and the arrow says who sends, so that an exchange
-stays together under `grep`. A plain frame's line (its body's text is known, nothing of it is withheld, its
-group is its own or its request's) is put together from texts that are kept, without decoding it. Rules:
-nothing is held back; a plain line is that of `_pieces`, which serves for all else and wherever there are
-styles; a column is as wide as its widest text so far, up to a bound, so that lines are aligned; colours on a
-terminal only, and only where rich is installed.
+stays together under `grep`. A frame whose body's text is known and of which nothing is withheld is not
+decoded where that text, or its request's, begins with the group. Rules: nothing is held back; a column is as
+wide as its widest text so far, up to a bound, so that lines are aligned; colours on a terminal only, and only
+where rich is installed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 
-from coordwire.capture.answer_errors import AnswerError, answer_errors, is_routine
+from coordwire.capture.answer_errors import AnswerError, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
-from coordwire.capture.plain_lines import PlainLines
-from coordwire.capture.printable import Pieces, shown
-from coordwire.capture.redaction.entry_secrets import has_nothing_to_redact
+from coordwire.capture.printable import shown
+from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
-from coordwire.cli.terminal import SLOW_NS, is_plain, line_writer
+from coordwire.cli.terminal import SLOW_NS, Pieces, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction
@@ -44,7 +42,7 @@ WIDEST = {"number": 10, "client": 47, "broker": 47, "api": 40, "about": 40, "lat
 """Widths up to which columns grow."""
 
 MOST_KEPT = 50_000
-"""So many texts of each kind are kept: of the ends of connections, and of subjects."""
+"""The ends of so many connections are kept."""
 
 _LEAST = {"number": 5, "client": 15, "broker": 15, "api": 22, "about": 16, "latency": 12}
 
@@ -59,9 +57,6 @@ class LineFormat:
         self._widths = dict(_LEAST)
         self._day: str | None = None
         self._ends: dict[tuple[int, str], tuple[TcpConnection, Pieces]] = {}
-        self._plain = PlainTextLines(self._ends_of, self._padded, self._on_first_day, names, show_secrets)
-        self._plain.set_widths(self._widths)
-        self.plain = self._plain if is_plain(self._write) else None
 
     @property
     def state(self) -> tuple[dict[str, int], str | None]:
@@ -72,13 +67,7 @@ class LineFormat:
     def state(self, state: tuple[dict[str, int], str | None]) -> None:
         widths, self._day = state
         self._widths = dict(widths)
-        self._drop_texts()
-
-    def _drop_texts(self) -> None:
-        """Drop the texts that have the widths in them."""
         self._ends.clear()
-        self._plain.clear()
-        self._plain.set_widths(self._widths)
 
     def write(self, entry: Entry, digits: int) -> None:
         self._write([self._pieces(entry, digits)])
@@ -117,7 +106,7 @@ class LineFormat:
         width = self._widths[column]
         if len(text) > width and width < WIDEST[column]:
             width = self._widths[column] = min(len(text), WIDEST[column])
-            self._drop_texts()
+            self._ends.clear()  # its texts have the widths in them
         return text.rjust(width) if right else text.ljust(width)
 
     def _unreadable(self, entry: UnreadableRange) -> Pieces:
@@ -172,70 +161,6 @@ class LineFormat:
         return _joined(FIELDS["topic"].values(fields))
 
 
-class PlainTextLines(PlainLines):
-    """The lines of plain frames, for one output that has no styles.
-
-    ends_of: the pieces of client, arrow and broker of an entry; padded: a text in its column; clock: a time
-    as its column has it.
-    """
-
-    def __init__(
-        self,
-        ends_of: Callable[[FrameEntry], Pieces],
-        padded: Callable[[str, str], str],
-        clock: Callable[[str], str],
-        names: TopicNames,
-        show_secrets: bool,
-    ) -> None:
-        self._subjects: dict[str, str] = {}
-        super().__init__(show_secrets=show_secrets, subjects=self._subjects)
-        self._ends_of = ends_of
-        self._padded = padded
-        self._clock = clock
-        self._names = names
-
-    def clear(self) -> None:
-        super().clear()
-        self._subjects.clear()
-
-    def set_widths(self, widths: dict[str, int]) -> None:
-        """Set the widths of the columns of numbers; a text that is wider has no plain line."""
-        if self.native is not None:
-            self.native.number_width, self.native.latency_width = widths["number"], widths["latency"]
-
-    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
-        source = entry.request or entry
-        has_own_subject = source is not entry and _has_own_subject(entry.api_key)
-        beginning = "" if has_own_subject else _subject_field(source.api_key, source.direction)[1]
-        return self._padded("api", _api(entry)), beginning
-
-    def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
-        if entry.connection is None:
-            return None
-        return "", "".join(text for text, _ in self._ends_of(entry))
-
-    def second_texts(self, seconds: int) -> tuple[str, str] | None:
-        time = format_time(seconds * 1_000_000_000, 0)
-        return None if time.startswith("@") else (self._clock(time), "")
-
-    def error_text(self, entry: FrameEntry) -> str:
-        return "".join(text for text, _ in _error_pieces(entry, answer_errors(entry)))
-
-    def subject_text(self, entry: FrameEntry) -> str | None:
-        name = _first_name(entry)
-        subject = _short(name) if name else plain_subject(entry)
-        if subject is None:
-            subject = named_subject(entry, self._names)
-            if subject is None:
-                return None
-        text = f"  {self._padded('about', subject)}  "
-        if name:
-            if len(self._subjects) >= MOST_KEPT:
-                self._subjects.clear()
-            self._subjects[name] = text
-        return text
-
-
 def plain_subject(entry: FrameEntry) -> str | None:
     """The group or transactional id of a frame of which nothing is withheld, by its API's own field for it;
     None where `LineFormat` must look further."""
@@ -263,22 +188,6 @@ def _first_name(entry: FrameEntry) -> str | None:
         return None
     name = text[len(beginning) : text.index('"', len(beginning))]
     return None if "\\" in name else name  # which may be before a quotation mark
-
-
-def named_subject(entry: FrameEntry, names: TopicNames) -> str | None:
-    """The same by any field, also of its request; its topics where no group and no transactional id is named.
-    Nothing of the request is withheld either. None for FindCoordinator, whose key may be a group."""
-    if entry.api_key == ApiKey.FIND_COORDINATOR:
-        return None
-    messages = [entry.message] if entry.request is None else [entry.message, entry.request.message]
-    named = [message for message in messages if message is not None]
-    for selection in (_GROUPS, _TRANSACTIONS):
-        for message in named:
-            if selection.fields(type(message)):
-                for value in selection.values(message):
-                    if value:
-                        return _short(value)
-    return _joined(names.topics(named))
 
 
 def _joined(topics: Iterable[str]) -> str:
