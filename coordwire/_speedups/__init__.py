@@ -39,7 +39,7 @@
       frame_walk.c          chunks that hold one frame each to lazy entries; frame_walk_object.c: its type
       plain_lines.c         the JSON lines of plain frames
     crc32c/
-      crc32c.c              the checksum, by the processor's own instructions where it has them
+      crc32c.c              the checksum, by the processor's instruction, or else the package
 
 Strategy: the extension is optional; without it everything works in Python. `native` is the extension module
 where it runs and None where Python does. Rules: it runs on the versions of CPython that it is tested on, with

@@ -57,7 +57,6 @@ def test_checksums(size: int, shift: int, crc: int, source: Any) -> None:
     data = memoryview(source.randbytes(size + shift))[shift:]
     expected = package.crc32c(bytes(data), crc)
     assert NATIVE.crc32c(data, crc) == expected
-    assert NATIVE.crc32c_by_table(data, crc) == expected
     assert NATIVE.crc32c(GUARD.place(bytes(data)), crc) == expected
 
 
@@ -65,6 +64,33 @@ def test_every_short_checksum() -> None:
     data = bytes(range(256)) * 30
     for size in [*range(1600), 6143, 6144, 6145, 7000]:
         assert NATIVE.crc32c(data[:size]) == package.crc32c(data[:size])
+
+
+def test_checksums_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on processors without an instruction for them."""
+    compute, calls = package.crc32c, []
+
+    def counted(data: Any, crc: int) -> int:
+        calls.append(len(data))
+        return compute(data, crc)
+
+    monkeypatch.setattr(package, "crc32c", counted)
+    NATIVE.use_crc32c_package(True)
+    try:
+        large = bytes(range(256)) * 1000
+        for data in (b"a", memoryview(large)[3:], large):  # of the last the lock is let go
+            assert NATIVE.crc32c(data, 7) == compute(data, 7)
+        assert NATIVE.crc32c(b"", 7) == 7
+        assert calls == [1, len(large) - 3, len(large)]
+        assert encode_batch(ROWS) == DATA
+        assert [record for batch in batches(DATA) for record in batch] == ROWS
+        with pytest.raises(CorruptBatch):
+            [list(batch) for batch in batches(DATA[:-1] + b"?")]
+        assert calls[3:] == [len(DATA) - 21] * 4  # of the refused one Python computes it too
+    finally:
+        NATIVE.use_crc32c_package(False)
+    NATIVE.crc32c(b"a", 7)
+    assert len(calls) == 7
 
 
 @pytest.mark.parametrize("arguments", [(), (b"", 0, 0), ("text",), (b"", "0")])

@@ -14,10 +14,11 @@ uint32_t crc32c(uint32_t crc, const uint8_t *data, size_t size);
 /* The same, for who goes on reading after `data`: the memory so many bytes ahead is fetched too. */
 uint32_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead);
 
-/* The same without the processor's help. */
-uint32_t crc32c_by_table(uint32_t crc, const uint8_t *data, size_t size);
-
-/* Whether the processor helps. */
+/* Whether the processor has an instruction for it. */
 int crc32c_is_fast(void);
+
+/* Use the package `crc32c`, or no longer; it is always used where the processor has no instruction. 0, or -1 with an
+   exception set. */
+int crc32c_use_package(int is_used);
 
 #endif

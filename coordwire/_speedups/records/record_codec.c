@@ -42,19 +42,9 @@ static PyType_Spec codec_spec = {
 
 #define BIG (64 << 10) /* bytes from which on others may run meanwhile */
 
-static uint32_t checksum(uint32_t (*compute)(uint32_t, const uint8_t *, size_t), uint32_t crc, Py_buffer *view)
+static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    if (view->len < BIG)
-        return compute(crc, view->buf, (size_t)view->len);
-    Py_BEGIN_ALLOW_THREADS;
-    crc = compute(crc, view->buf, (size_t)view->len);
-    Py_END_ALLOW_THREADS;
-    return crc;
-}
-
-static PyObject *checksum_of(
-    PyObject *const *args, Py_ssize_t count, uint32_t (*compute)(uint32_t, const uint8_t *, size_t))
-{
+    (void)module;
     if (count < 1 || count > 2) {
         PyErr_SetString(PyExc_TypeError, "a checksum is of data and perhaps the checksum before it");
         return NULL;
@@ -68,21 +58,24 @@ static PyObject *checksum_of(
     Py_buffer view;
     if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0)
         return NULL;
-    crc = checksum(compute, (uint32_t)crc, &view);
+    if (view.len < BIG)
+        crc = crc32c((uint32_t)crc, view.buf, (size_t)view.len);
+    else {
+        Py_BEGIN_ALLOW_THREADS;
+        crc = crc32c((uint32_t)crc, view.buf, (size_t)view.len);
+        Py_END_ALLOW_THREADS;
+    }
     PyBuffer_Release(&view);
     return PyLong_FromUnsignedLong(crc);
 }
 
-static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *py_use_package(PyObject *module, PyObject *is_used)
 {
     (void)module;
-    return checksum_of(args, count, crc32c);
-}
-
-static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    return checksum_of(args, count, crc32c_by_table);
+    const int used = PyObject_IsTrue(is_used);
+    if (used < 0 || crc32c_use_package(used) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* Whether some bytes are in others: looked for by their last, as memchr is fast where it is rare, as in what a
@@ -121,14 +114,15 @@ static PyMethodDef functions[] = {
      "contains(data, part, /)\n--\n\nWhether bytes have others in them; fast where the last of these is rare."},
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
      "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data after bytes that have the checksum crc."},
-    {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
-     "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
+    {"use_crc32c_package", py_use_package, METH_O,
+     "use_crc32c_package(is_used, /)\n--\n\nHave checksums from the package crc32c, as where the processor has no"
+     " instruction, or no longer; for tests."},
     {0},
 };
 
 int records_exec(PyObject *module)
 {
-    if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
+    if (crc32c_use_package(0) < 0 || add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
         || read_exec(module) < 0 || write_exec(module) < 0
         || arrow_exec(module) < 0 || batch_exec(module) < 0 || walk_exec(module) < 0
