@@ -68,7 +68,8 @@ def test_every_short_checksum() -> None:
 
 def test_checksums_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on processors without an instruction for them."""
-    compute, calls = package.crc32c, []
+    compute = package.crc32c
+    calls: list[int] = []
 
     def counted(data: Any, crc: int) -> int:
         calls.append(len(data))
