@@ -66,7 +66,7 @@ class PlainJsonLines:
             self.native = native.PlainLines(
                 (FrameEntry, LazyEntry, StrictLazyEntry),
                 (self._apis, self._places, self._seconds),
-                self._learn, body_text, None if show_secrets else is_shown_whole, self._errors.of,
+                self._learn, body_text, None if show_secrets else has_nothing_to_redact, self._errors.of,
             )  # fmt: skip
             self.line, self.run = self.native.line, self.native.run
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from coordwire.capture.formats.pcap import as_pcap
-from coordwire.capture.printable import Pieces
 from coordwire.cli import message_lines
 from coordwire.cli.decode.tree import TreeFormat
 from coordwire.cli.message_lines import MessageLines

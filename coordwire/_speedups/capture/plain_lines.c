@@ -27,7 +27,7 @@ typedef struct {
     PyObject_HEAD
     PyTypeObject *entry, *lazy, *strict_lazy, *transcriber;
     PyObject *apis, *places, *seconds;
-    PyObject *learn, *body_text, *is_shown_whole, *errors; /* is_shown_whole: NULL to show all */
+    PyObject *learn, *body_text, *has_nothing_to_redact, *errors; /* has_nothing_to_redact: NULL to show all */
     Py_ssize_t slots[SLOTS];
 } PlainLines;
 
@@ -532,20 +532,20 @@ static PyObject *plain_lines_plain(PyObject *self, PyObject *entries)
 
 /* --- its life --- */
 
-PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors)\n\n"
+PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, has_nothing_to_redact, errors)\n\n"
                               "Puts lines of plain frames together; see coordwire.capture.plain_lines.");
 
 static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     PyTypeObject *entry, *lazy, *strict_lazy;
-    PyObject *apis, *places, *seconds, *learn, *body_text, *is_shown_whole, *errors;
+    PyObject *apis, *places, *seconds, *learn, *body_text, *has_nothing_to_redact, *errors;
     if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "PlainLines takes no keywords");
         return NULL;
     }
     if (!PyArg_ParseTuple(arguments, "(O!O!O!)(O!O!O!)OOOO", &PyType_Type, &entry, &PyType_Type, &lazy, &PyType_Type,
                           &strict_lazy, &PyDict_Type, &apis, &PyDict_Type, &places, &PyDict_Type, &seconds, &learn,
-                          &body_text, &is_shown_whole, &errors))
+                          &body_text, &has_nothing_to_redact, &errors))
         return NULL;
     PyObject *module = PyType_GetModule(type);
     Engine *engine = module == NULL ? NULL : PyModule_GetState(module);

@@ -22,11 +22,11 @@ from coordwire.capture.answer_errors import AnswerError, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
-from coordwire.capture.printable import shown
-from coordwire.capture.redaction.entry_secrets import is_shown_whole
+from coordwire.capture.printable import Pieces, shown
+from coordwire.capture.redaction.entry_secrets import has_nothing_to_redact
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
-from coordwire.cli.terminal import SLOW_NS, Pieces, line_writer
+from coordwire.cli.terminal import SLOW_NS, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction

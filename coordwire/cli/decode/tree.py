@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
     Withheld,
@@ -24,7 +24,7 @@ from coordwire.capture.redaction.entry_secrets import (
 )
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
-from coordwire.cli.terminal import SLOW_NS, Pieces, columns, line_writer, packets
+from coordwire.cli.terminal import SLOW_NS, columns, line_writer, packets
 from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
