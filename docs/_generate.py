@@ -1,8 +1,8 @@
-"""What the site has beyond the pages: the Python API, the commands' help, the protocol, and diagrams.
+"""What the site has beyond the pages: the Python API, the commands' help, the protocol, tables, and diagrams.
 
 Rules: everything goes to folders that git ignores; a file is written only if it changed, so that a second
 build is quick; the one download, of the script that draws diagrams, is checked against its digest; without
-a network the diagrams are shown as text.
+a network the diagrams are shown as text. MADE has the pages that a quick build leaves out.
 """
 
 from __future__ import annotations
@@ -73,11 +73,24 @@ MERMAID = "https://registry.npmjs.org/mermaid/-/mermaid-12.3.0.tgz"
 MERMAID_SHA256 = "be0684e8d20bfc874df12c0f04927a5c482f57f2200eec54cca52a4583fd4040"
 
 
+MADE = ("reference/python", "reference/help.md", "reference/protocol", "development/seeds.md")
+"""The pages that are made from code and data, below docs/."""
+
+
 def everything(docs: Path) -> None:
+    _seeds(docs / "development" / "seeds.md")
     _python(docs / "reference" / "python")
     _commands(docs / "reference" / "help.md")
     _protocol(docs / "reference" / "protocol")
     _home(docs / "_build")
+    _diagrams(docs / "_build" / "static")
+
+
+def little(docs: Path) -> None:
+    """What the pages need to be shown, without running examples: for one who writes a page."""
+    for name in ("story.svg", "frame.html"):
+        if not (docs / "_build" / "home" / name).exists():
+            _write(docs / "_build" / "home" / name, "")
     _diagrams(docs / "_build" / "static")
 
 
@@ -176,6 +189,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"`{key!r}: {one!r}`" for key, one in value.items())
     return f"`{value!r}`".replace("|", "\\|")
+
+
+def _seeds(path: Path) -> None:
+    sys.path.insert(0, str(STORIES.parent.parent.parent))
+    from tests.designs import seeds
+
+    _write(path, seeds.page(*seeds.read()))
 
 
 def _commands(path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Strategy: the pages are Markdown, as they are read on a forge too; what the code knows is generated when the
 site is built (`_generate.py`): the Python API from docstrings, the command line from its own help, the
-protocol from the field tables. Rule: the site needs no network to be read.
+protocol from the field tables. For one who writes a page `sphinx-build -t quick -W docs site` leaves all of
+that out, and links to it lead nowhere. Rule: the site needs no network to be read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import _console  # noqa: E402
 import _docstrings  # noqa: E402
 import _generate  # noqa: E402
 
@@ -32,6 +34,10 @@ myst_enable_extensions = ["attrs_inline"]
 # A fence of a language that no lexer knows is shown as it is.
 # Some names are public in two modules: a link may lead to either.
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
+QUICK = tags.has("quick")  # type: ignore[name-defined]  # noqa: F821  # Sphinx gives `tags`
+if QUICK:
+    exclude_patterns += _generate.MADE
+    suppress_warnings += ["myst.xref_missing", "toc.excluded", "toc.not_readable"]
 highlight_language = "text"
 pygments_style, pygments_dark_style = "tango", "github-dark"
 default_role = "code"
@@ -58,5 +64,6 @@ def _docstring(app: Sphinx, what: str, name: str, item: object, options: object,
 
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _docstring)
-    _generate.everything(HERE)
+    app.add_lexer("console", _console.ConsoleLexer)
+    (_generate.little if QUICK else _generate.everything)(HERE)
     html_static_path.append(str(HERE / "_build" / "static"))

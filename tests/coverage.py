@@ -2,7 +2,7 @@
 
 Strategy: the tests of each package run with coverage.py, branches on, in Python (COORDWIRE_IMPL=python) and,
 where the extension is built, with C too, as some of the Python code serves C alone; what either reaches
-counts. The percentages go to the row of docs/explanation/proof.json. Rule: of a package only its own tests
+counts. The percentages go to the row of docs/development/proof.json. Rule: of a package only its own tests
 count, so that the figure shows what these tests reach.
 """
 

@@ -1,8 +1,8 @@
 """What coordwire claims, and the runs that show it: `python -m tests.proof [KEY…]`.
 
-Strategy: docs/explanation/proof.json has a row for each claim, with the command that judges it. Given keys,
+Strategy: docs/development/proof.json has a row for each claim, with the command that judges it. Given keys,
 their commands run, and how many cases they had, how many differed, the date and the commit are written to the
-row; the table of docs/explanation/proof.md is written from the rows. Without keys the table alone is written.
+row; the table of docs/development/proof.md is written from the rows. Without keys the table alone is written.
 Rules: a case is a test that ran, or what a fuzz target counts itself; a difference is a test that failed. No
 figure is written by hand.
 """
@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-DATA = ROOT / "docs" / "explanation" / "proof.json"
-PAGE = ROOT / "docs" / "explanation" / "proof.md"
+DATA = ROOT / "docs" / "development" / "proof.json"
+PAGE = ROOT / "docs" / "development" / "proof.md"
 BEGIN, END = "<!-- rows of proof.json, by python -m tests.proof -->", "<!-- end of the rows -->"
 HEADINGS = ("claim", "judge", "cases", "differences", "date", "commit", "command")
 
@@ -40,7 +40,7 @@ def git(*arguments: str) -> str:
 
 def commit() -> str:
     """The commit of the tree, with a plus where files differ from it, but for those of figures."""
-    others = [".", ":!docs/explanation/proof.*", ":!tests/bench/history.csv"]
+    others = [".", ":!docs/development/proof.*", ":!tests/bench/history.csv"]
     return git("rev-parse", "--short=8", "HEAD") + (
         "+" if git("status", "--porcelain", "--", *others) else ""
     )

@@ -33,7 +33,10 @@ from coordwire.timeline.story.wording import CAUSES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(coordwire.__file__).parent
-GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "protocol", "help.md")]
+GENERATED = [
+    ROOT / "docs" / "development" / "seeds.md",
+    *(ROOT / "docs" / "reference" / name for name in ("python", "protocol", "help.md")),
+]
 """What is made with the site: docs/_generate.py."""
 PAGES = [
     page
@@ -47,6 +50,8 @@ PAGES = [
 ]
 GUIDES = [page for page in PAGES if page.parent.name in ("tutorials", "how-to")]
 FENCES = re.compile(r"^```(python|console)(?: (?!test_)\w+\.py)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)"
+"""A command of a `console` block, perhaps of several lines, and what it prints."""
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
 """The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
 README_SPARK = re.findall(r"^```py\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
@@ -65,7 +70,7 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         elif kind == "python":
             exec(compile(text, f"{page.name}, example {number}", "exec"), names)
         else:
-            for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+            for command, output in re.findall(COMMAND, text, re.MULTILINE):
                 assert_prints(command, output)
 
 
@@ -191,11 +196,12 @@ def test_the_layers_are_those_that_are_checked() -> None:
     assert sentence.replace("`", "").split(" > ") == [layer.replace("coordwire.", "") for layer in layers]
 
 
-def test_the_page_of_the_tree_names_every_module_and_package() -> None:
+def test_the_floors_have_every_module_and_package() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
-    tree = page.split("```")[1]
+    cells = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     stems = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert stems - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
+    assert stems - {"__init__", "__main__", "__pycache__"} <= named
 
 
 def test_every_marker_is_explained_to_contributors() -> None:

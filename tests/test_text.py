@@ -2,9 +2,9 @@
 
 Strategy: string literals and comments of the hand-written modules, Python and C, are searched for words that
 this project once used in a meaning of its own; names that the package's code gives, in Python and C, are
-compared with docs/explanation/words.md, which is the only list of them. A file is parsed only if a search of
-its whole text finds something. Rules: what a word list can't decide is not in it ("sound" is fine of a
-batch); an improvement never fails.
+compared with docs/development/words.md, which is the only list of them.
+Rules: what a word list can't decide is not in it ("sound" is fine of a batch). How many names of a kind still
+stand is counted per package, and may only fall.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def complaints(text: str) -> list[str]:
 
 def refused_names() -> set[str]:
     """The names that words.md refuses: in backticks in the last column of its terms, and the bare words."""
-    page = (ROOT / "docs" / "explanation" / "words.md").read_text()
+    page = (ROOT / "docs" / "development" / "words.md").read_text()
     rows = [line.rsplit("|", 2)[1] for line in page.splitlines() if line.startswith("| ")]
     terms = {term for row in rows for term in re.findall(r"`(\w+)`", row)}
     (bare,) = re.findall(r"^```text\n(.+?)^```", page, re.DOTALL | re.MULTILINE)
@@ -242,7 +242,7 @@ def prose(page: str) -> Iterator[tuple[int, str]]:
 
 
 def test_pages_are_plain() -> None:
-    """words.md names the words; seeds.md quotes documents."""
+    """words.md names the words; seeds.md, which the site has, quotes documents."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     wrong = {
         f"{page.relative_to(ROOT)}:{line}": reasons

@@ -1,6 +1,6 @@
 """The seed documents: what they demand, the code that does it, and the test that fails without that code.
 
-    python -m tests.designs.seeds                      write docs/explanation/seeds.md
+    python -m tests.designs.seeds                      write docs/development/seeds.md, as the site does
     python -m tests.designs.seeds check [SEED|WORDS]   run each row's test without its code; of one document,
                                                        or of the rows that begin so (a quarter of an hour)
     python -m tests.designs.seeds words FOLDER         keep the documents' words, from files 000_NAME.txt
@@ -35,7 +35,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "seeds"
 DEMANDS = DATA / "demands.toml"
-PAGE = ROOT / "docs" / "explanation" / "seeds.md"
+PAGE = ROOT / "docs" / "development" / "seeds.md"
 CODE, TESTS = "coordwire.", "tests/"
 MOST_WORDS = 400
 """Between the first and the last words of a demand."""

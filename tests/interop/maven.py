@@ -29,7 +29,7 @@ from zlib import crc32
 __all__ = ["COMPLETE", "CURRENT", "FIRST_LOGS", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
 
 CURRENT = "4.4.0"
-"""The release that judges every version it has. docs/how-to/following-kafka.md says how to raise it."""
+"""The release that judges every version it has. docs/development/following-kafka.md says how to raise it."""
 
 COMPLETE = "4.3.0"
 """The newest release whose broker and apps Maven Central has whole: they judge what classes can't."""

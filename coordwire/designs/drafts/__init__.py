@@ -1,7 +1,7 @@
 """The systems that Kafka's coordinator drafts describe, and the ZooKeeper consumer before them, as machines.
 
 Sources: five historical documents of Kafka's wiki, pages and code; what they leave open, and what was
-decided, is in docs/explanation/drafts.md. Everything is a machine without socket, clock or randomness: inputs
+decided, is in docs/history/drafts.md. Everything is a machine without socket, clock or randomness: inputs
 in, actions out.
 
 ZooKeeper

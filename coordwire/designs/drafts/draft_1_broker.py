@@ -1,7 +1,7 @@
 """A broker of the first draft, with its coordinator.
 
 Source: the consumer coordinator's first draft. What the text leaves open, and what was decided, is listed in
-docs/explanation/drafts.md. Rules of this draft: a registration has no answer, so a refusal closes the
+docs/history/drafts.md. Rules of this draft: a registration has no answer, so a refusal closes the
 connection; Stop has no answer either, and Start follows it at once; a group's bit is reset by a rebalance
 that succeeds, and by nothing else.
 """

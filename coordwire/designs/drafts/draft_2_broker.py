@@ -5,7 +5,7 @@ closes connections, and the registration's answer lists partitions: overview.py)
 this is the latter, whose messages have layouts. Rules: Stop to all, wait for all, commit, Start to all, wait
 for all, then write the ownership; an answer is due within 2/3 of the session timeout; a new coordinator waits
 for the consumers that ZooKeeper's owners name. What the text leaves open, and what was decided, is listed in
-docs/explanation/drafts.md.
+docs/history/drafts.md.
 """
 
 from __future__ import annotations

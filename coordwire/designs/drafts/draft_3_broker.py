@@ -5,7 +5,7 @@ Source: the draft of the new consumer's protocol ("Consumer Failure Handling", "
 their answers, and pings are answered with an error that sends the consumer back to join. Rules: the
 coordinator gives the ids; a join has no field for one, so a connection is its member's that has joined or
 pinged over it; a member that neither pings nor joins for its session timeout has failed. The document elides
-when a rebalance is triggered and how it runs: see docs/explanation/drafts.md.
+when a rebalance is triggered and how it runs: see docs/history/drafts.md.
 
 A group's node in ZooKeeper, from which a new coordinator of draft 3 learns its members.
 

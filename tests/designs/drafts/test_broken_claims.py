@@ -14,7 +14,7 @@ import pytest
 from tests.designs.drafts.worlds import World
 
 HISTORIES = sorted((Path(__file__).parent.parent.parent / "data" / "drafts").glob("*.json"))
-DOCS = Path(__file__).parent.parent.parent.parent / "docs" / "explanation" / "drafts.md"
+DOCS = Path(__file__).parent.parent.parent.parent / "docs" / "history" / "drafts.md"
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)

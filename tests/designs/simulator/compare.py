@@ -1,9 +1,9 @@
 """The eight designs compared: under the same fault plans, and by the size of the group.
 
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
-    python -m tests.designs.simulator.compare --write      put them, and the plots, into the page of docs/
+    python -m tests.designs.simulator.compare --write      put them into FIGURES, the plots into docs/
     python -m tests.designs.simulator.compare --plans 5 --sizes 2,8
-    python -m tests.designs.simulator.compare --check --plans 0 --sizes 2,10    hold the page to these figures
+    python -m tests.designs.simulator.compare --check --plans 0 --sizes 2,10    hold the file to these figures
     python -m tests.designs.simulator.compare --sizes 2,5,10,20,50,100,1000    (about ten minutes)
     python -m tests.designs.simulator.compare --kept FILE  go on where an earlier command was ended
 
@@ -39,7 +39,8 @@ from tests.designs.simulator.leaders import leaders_table
 from tests.designs.simulator.pools import batches_table, pools_table
 
 ROOT = Path(__file__).parent.parent.parent.parent
-PAGE = ROOT / "docs" / "explanation" / "from-zookeeper-to-kip-848.md"
+FIGURES = ROOT / "tests" / "data" / "drafts" / "figures.md"
+PAGE = ROOT / "docs" / "history" / "from-zookeeper-to-kip-848.md"
 PLOTS = PAGE.parent / "plots"
 MEMBERS, PARTITIONS, DURATION_MS = 4, 12, 120_000
 SIZES = (2, 5, 10, 20, 50, 100, 1_000, 5_000)
@@ -448,8 +449,8 @@ BEGIN = "<!-- figures: python -m tests.designs.simulator.compare --write -->\n"
 END = "<!-- end of figures -->\n"
 
 
-def write(comparison: Comparison, page: Path = PAGE, folder: Path = PLOTS) -> None:
-    """Put the tables between the page's marks, and the plots into their folder."""
+def write(comparison: Comparison, page: Path = FIGURES, folder: Path = PLOTS) -> None:
+    """Put the tables between the marks of the file, and the plots into their folder."""
     before, _, remaining = page.read_text().partition(BEGIN)
     _, mark, after = remaining.partition(END)
     if not mark:
@@ -492,8 +493,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--plans", type=int, default=50, help="how many fault plans (50)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of groups, with commas")
-    parser.add_argument("--write", action="store_true", help="into the page of docs/, not to standard output")
-    parser.add_argument("--check", action="store_true", help="print where the page has other figures")
+    parser.add_argument("--write", action="store_true", help="into the file, not to standard output")
+    parser.add_argument("--check", action="store_true", help="print where the file has other figures")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="the figures, kept in a file")
     parser.add_argument("--designs", default=",".join(DESIGNS), help="of these, with commas")
     options = parser.parse_args()
@@ -506,7 +507,7 @@ def main() -> None:
     if options.write:
         write(comparison)
     elif options.check:
-        changed = differences(comparison.text, PAGE.read_text(), designs)
+        changed = differences(comparison.text, FIGURES.read_text(), designs)
         sys.stdout.writelines(f"{line}\n" for line in changed)
         print(f"{len(cells_of(comparison.text))} figures, {len(changed)} others in the page")
         raise SystemExit(1 if changed else 0)

@@ -1,4 +1,4 @@
-"""The comparison of the designs, small: its tables and plots, and the page that has them."""
+"""The comparison of the designs, small: its tables and plots, and the file and the page that have them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.designs.simulator.compare import (
     BEGIN,
     END,
+    FIGURES,
     PAGE,
     PLOTS,
     Comparison,
@@ -46,8 +47,8 @@ def test_a_small_comparison(tmp_path: Path) -> None:
 
 
 def test_the_page_and_its_plots_are_those_of_the_command() -> None:
-    assert BEGIN in PAGE.read_text()
-    assert END in PAGE.read_text()
+    assert BEGIN in FIGURES.read_text()
+    assert END in FIGURES.read_text()
     for path in PLOTS.iterdir():
         assert f"plots/{path.name}" in PAGE.read_text()
 
