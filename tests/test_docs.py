@@ -104,11 +104,16 @@ def assert_passes(path: Path, text: str) -> None:
     assert result.returncode == 0, result.stdout
 
 
+def pattern(line: str) -> str:
+    """What a line of an example stands for."""
+    return re.escape(line[:-2]) + ".*\n" if line.endswith("…\n") else re.escape(line)
+
+
 def assert_prints(command: str, output: str) -> None:
-    """It prints this, but for what a line of … stands for."""
+    """It prints this, but for what a line of … stands for, or a … at the end of a line."""
     surroundings = {
         **os.environ,
-        "COLUMNS": "100",
+        "COLUMNS": "80",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
     }
@@ -116,7 +121,10 @@ def assert_prints(command: str, output: str) -> None:
         ["sh", "-c", command], env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     printed = result.stdout.decode().rstrip() + "\n"
-    parts = [re.escape(part) for part in re.split(r"^ *…\n", output.rstrip() + "\n", flags=re.MULTILINE)]
+    parts = [
+        "".join(map(pattern, part.splitlines(keepends=True)))
+        for part in re.split(r"^ *…\n", output.rstrip() + "\n", flags=re.MULTILINE)
+    ]
     assert re.fullmatch("(?:.*\n)*?".join(parts), printed), f"$ {command}\n{printed}"
 
 
@@ -137,6 +145,12 @@ def test_diagrams_are_what_mermaid_reads(page: Path) -> None:
     assert len(result) == text.count("```mermaid")
     for kind, lines in result:
         assert [line for line in lines.splitlines() if not ARROWS[kind].fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_console_blocks_fit_80_columns(page: Path) -> None:
+    texts = [text for kind, text in EXAMPLES[page] if kind == "console"]
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
 
 
 def test_the_pages_have_examples() -> None:
