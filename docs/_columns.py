@@ -18,6 +18,7 @@ PAGE = Path(__file__).parent / "reference" / "columns.md"
 def page() -> str:
     """The text of the page."""
     sources = {f"`{name}`": source.columns for name, source in sorted(SOURCES.items())}
+    described: dict[Column, str] = {}
     same = {tuple(columns): f"`{name}`" for name, columns in TABLES.items()}
     lines = [
         "# Columns and options",
@@ -35,24 +36,37 @@ def page() -> str:
         if time:
             folders = f"`date=` of `{time}`" + (f", then by `{topic}`" if topic else "")
             lines += [f"In folders by {folders}.", ""]
-        lines += [*_table(columns), ""]
+        lines += [*_table(name, columns, described), ""]
     lines += ["## Data sources", ""]
     for name, columns in sources.items():
         lines += [f"### {name.strip('`')}", ""]
         if tuple(columns) in same:
             lines += [f"The columns of the table {same[tuple(columns)]}.", ""]
         else:
-            lines += [*_table(columns), ""]
+            lines += [*_table(name.strip("`"), columns, described), ""]
     lines += ["## Options", "", "Of the data sources, for `.option(NAME, VALUE)`.", "", "```text"]
     return "\n".join([*lines, *_options(), "```", ""])
 
 
-def _table(columns: tuple[Column, ...]) -> Iterator[str]:
+def _table(table: str, columns: tuple[Column, ...], described: dict[Column, str]) -> Iterator[str]:
+    """described: the columns of the tables above, each with its table; of these only the names come again."""
     yield "| column | type | what it is |"
     yield "|---|---|---|"
+    again: dict[str, list[str]] = {}
     for column in columns:
-        star = " *" if column.on_request else ""
-        yield f"| `{column.name}`{star} | `{column.type}` | {column.meaning} |"
+        if (above := described.setdefault(column, table)) != table:
+            again.setdefault(above, []).append(_name(column))
+        else:
+            yield f"| {_name(column)} | `{column.type}` | {column.meaning} |"
+    if again:
+        yield from (
+            "",
+            "; ".join(f"As in `{above}`: {', '.join(names)}" for above, names in again.items()) + ".",
+        )
+
+
+def _name(column: Column) -> str:
+    return f"`{column.name}`" + (" *" if column.on_request else "")
 
 
 def _options() -> list[str]:
