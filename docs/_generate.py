@@ -218,7 +218,7 @@ def command_words() -> Iterator[list[str]]:
 
 
 def _help(words: list[str]) -> str:
-    return _run(*words, "--help", COLUMNS="88")
+    return _run(*words, "--help", COLUMNS="80")
 
 
 def _run(*words: str, **variables: str) -> str:
@@ -267,8 +267,8 @@ TERMINAL = ["timeline", "--format", "story"]
 
 def _home(build: Path) -> None:
     """What the first page shows: a story in a terminal, a report, and a frame in a notebook."""
-    printed = _run(*TERMINAL, str(STORIES / "classic-freezes.pcap.xz"), FORCE_COLOR="1", COLUMNS="100")
-    console = Console(record=True, width=100, file=io.StringIO())
+    printed = _run(*TERMINAL, str(STORIES / "classic-freezes.pcap.xz"), FORCE_COLOR="1", COLUMNS="80")
+    console = Console(record=True, width=80, file=io.StringIO())
     console.print(Text.from_ansi(printed.replace(f"{STORIES}/", "")))
     _write(build / "home" / "story.svg", console.export_svg(title="coordwire timeline", unique_id="story"))
     with (STORIES.parent / "captures" / "confluent__rdmock__group-range.pcap").open("rb") as stream:

@@ -56,6 +56,7 @@ html_js_files = ["mermaid.min.js", "diagrams.js"]
 html_copy_source = False
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
+copybutton_line_continuation_character = "\\"
 
 
 def _docstring(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
