@@ -13,7 +13,6 @@ import importlib
 import io
 import itertools
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -27,9 +26,9 @@ from typing import Any, Literal, get_args, get_origin
 from rich.console import Console
 from rich.text import Text
 
+import _protocol
 from coordwire import notebook
 from coordwire.capture import Capture
-from coordwire.cli.api import html as api
 from coordwire.versions import ApiKey
 
 MODULES = (
@@ -81,7 +80,8 @@ def everything(docs: Path) -> None:
     _seeds(docs / "development" / "seeds.md")
     _python(docs / "reference" / "python")
     _commands(docs / "reference" / "help.md")
-    _protocol(docs / "reference" / "protocol")
+    for name, text in _protocol.pages():
+        _write(docs / "reference" / "protocol" / f"{name}.md", text)
     _home(docs / "_build")
     _diagrams(docs / "_build" / "static")
 
@@ -226,39 +226,6 @@ def _run(*words: str, **variables: str) -> str:
     command = [sys.executable, "-m", "coordwire", *words]
     environment = {**os.environ, **variables}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-
-
-def _protocol(folder: Path) -> None:
-    """The pages of `coordwire api --html` as pages of this site, with its navigation and search."""
-    texts = {Path(name).stem: _as_page(text) for name, text in api.pages() if name.endswith(".html")}
-    names = [name for name in texts if name != "index"]
-    texts["index"] += "\n".join(["", "```{toctree}", ":hidden:", "", *names, "```", ""])
-    for name, text in texts.items():
-        _write(folder / f"{name}.md", text)
-
-
-def _as_page(document: str) -> str:
-    """What is in a document's `main` and script, below a heading that Sphinx knows."""
-    parsed = re.fullmatch(r".*<main><h1>(.*?)</h1>(.*)</main>(.*)", document, re.DOTALL)
-    assert parsed is not None, document[:200]
-    heading, main, end = parsed.groups()
-    script = re.search(r"<script>.*</script>", end, re.DOTALL)
-    title, _, facts = heading.partition("<small>")
-    parts = [f"<p class=facts>{facts.removesuffix('</small>')}</p>" if facts else "", main.strip()]
-    parts += [script[0]] if script else []
-    fence = "`" * 12
-    return "\n".join(
-        [
-            f"# {title.strip()}",
-            "",
-            f"{fence}{{raw}} html",
-            "<div class=protocol>",
-            *parts,
-            "</div>",
-            fence,
-            "",
-        ]
-    )
 
 
 STORIES = Path(__file__).parent.parent / "tests" / "data" / "stories"

@@ -19,7 +19,6 @@ sys.path.insert(0, str(HERE))
 import _console  # noqa: E402
 import _docstrings  # noqa: E402
 import _generate  # noqa: E402
-
 from coordwire import __version__  # noqa: E402
 
 project = "coordwire"

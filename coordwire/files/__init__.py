@@ -7,13 +7,11 @@ Rules: a file that we cannot prove to have written is neither deleted nor overwr
 for that. A file is synced before it gets its name, and the folder after that, so that a name that survives a
 crash of the machine has its whole content.
 
-Three rooms write files by themselves, each for a reason:
+Two rooms write files by themselves, each for a reason:
 
     broker/log/     Kafka's files in Kafka's way (NAME.tmp, renamed over NAME), in a folder that its
                     meta.properties and its lock prove to be a broker's. Nothing is synced: what was written
                     outlives a killed process, not a crash of the machine, and a start checks every log
     tables/         folders that are opened by descriptor and without following links, and stores without
                     links; `owned_files` and `manifest_file` prove by size and checksum what was written
-    cli/api/html/   the pages of the reference, which are written again at will into a folder that the user
-                    names for them
 """

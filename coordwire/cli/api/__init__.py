@@ -1,4 +1,4 @@
-"""`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
+"""`coordwire api`: the APIs, their versions and their fields.
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
 is laid out from the same dicts. Rules: names are found in any case, and by key; messages, headers, data
@@ -13,17 +13,14 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.fields import class_doc, possible_errors, rows, versions
 from coordwire.cli.api.text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.wire_layout import layout, layout_text
-from coordwire.cli.inputs import failure
 from coordwire.cli.terminal import columns
 from coordwire.codec import Message
 from coordwire.codec.names import suggestion
@@ -57,7 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--diff", nargs=2, type=int, metavar=("V1", "V2"), help="show what changed between two versions"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
 
 
 def _version(text: str) -> int:
@@ -69,8 +65,6 @@ def _version(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.html is not None:
-        return _html(options)
     width = min(max(columns(default=100), NARROW), WIDE)
     if options.name is None:
         if options.diff or options.version is not None:
@@ -101,19 +95,6 @@ def run(options: argparse.Namespace) -> int:
         lines = iter([json.dumps(form, indent=2, ensure_ascii=True)])
     for line in lines:
         sys.stdout.write(line.rstrip() + "\n")
-    return 0
-
-
-def _html(options: argparse.Namespace) -> int:
-    from coordwire.cli.api import html  # it imports every message
-
-    if options.name is not None or options.diff or options.all or options.version is not None:
-        raise Failure("api: --html writes the whole reference and takes no name")
-    try:
-        count = html.write(options.html)
-    except OSError as error:
-        raise failure(str(options.html), error) from None
-    sys.stdout.write(f"{count} files; open {shown(str(options.html / 'index.html'))}\n")
     return 0
 
 

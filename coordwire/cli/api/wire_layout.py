@@ -20,7 +20,7 @@ from coordwire.codec.walk import layout_of
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
-__all__ = ["WORDS", "LayoutLine", "layout", "layout_text", "lines", "runs"]
+__all__ = ["WORDS", "LayoutLine", "layout", "layout_text", "lines"]
 
 Form = dict[str, Any]
 WIDEST = 40
@@ -129,20 +129,6 @@ def _words(field: Field, layout: VersionLayout) -> Iterator[str]:
 
 def _sized_word(kind: str, compact: bool, null: bool) -> str:
     return ("COMPACT_" if compact else "") + ("NULLABLE_" if null else "") + kind
-
-
-def runs(cls: type[Message]) -> list[range]:
-    """A message's versions, those with the same layout together."""
-    ranges: list[range] = []
-    before: list[LayoutLine] | None = None
-    for version in cls.versions:
-        now = lines(cls, version)
-        if ranges and now == before:
-            ranges[-1] = range(ranges[-1].start, version + 1)
-        else:
-            ranges.append(range(version, version + 1))
-        before = now
-    return ranges
 
 
 # --- one version as JSON and as text ---

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from importlib.resources import files
+from pathlib import Path
 
+from _protocol.catalog import ENUMS, Catalog, anchor, file_of
+from _protocol.markup import Html, document, join, table, tag
 from coordwire.cli.api.contents import API, PageEntry
 from coordwire.cli.api.fields import class_doc, rows
-from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
-from coordwire.cli.api.html.markup import Html, document, join, table, tag
-from coordwire.cli.api.html.pages import FOOTER, trail
 from coordwire.cli.api.wire_layout import WORDS
 from coordwire.enums import ErrorCode, OpenEnum
 from coordwire.messages.keys import FACTS
@@ -22,7 +21,7 @@ from coordwire.messages.keys import FACTS
 __all__ = ["enum_page", "error_page", "index_page", "kip_page", "type_page"]
 
 
-_FILTER = "filter.js"
+_FILTER = Path(__file__).with_name("filter.js")
 
 
 def index_page(catalog: Catalog) -> str:
@@ -37,9 +36,8 @@ def index_page(catalog: Catalog) -> str:
     about_all = "Every message of the Apache Kafka protocol, in every version: fields, wire layout, bytes."
     groups = (_group(name, pages) for name, pages in catalog.groups.items())
     return document(
-        "The Kafka protocol", tag("h1", "The Kafka protocol"), tag("p", about_all), search, *groups,
-        trail=trail(catalog), script=(files(__package__) / _FILTER).read_text("utf-8"), footer=FOOTER,
-    )  # fmt: skip
+        "The Kafka protocol", tag("p", about_all), search, *groups, script=_FILTER.read_text("utf-8")
+    )
 
 
 def _group(name: str, pages: list[PageEntry]) -> Html:
@@ -75,17 +73,17 @@ def purpose(page: PageEntry) -> str:
     return class_doc(page.classes[-1])
 
 
-def type_page(catalog: Catalog) -> str:
+def type_page() -> str:
     """The words of the wire layouts."""
     entries = (
         tag("tr", tag("th", tag("code", word), scope="row"), tag("td", says, class_="doc"), id=word)
         for word, says in WORDS.items()
     )
     return document(
-        "Wire types – Kafka protocol", tag("h1", "Wire types"),
+        "Wire types",
         tag("p", "The words of the wire layouts. COMPACT ones are those of flexible versions (KIP-482)."),
-        table(["word", "its bytes"], entries), trail=trail(catalog), footer=FOOTER,
-    )  # fmt: skip
+        table(["word", "its bytes"], entries),
+    )
 
 
 def error_page(catalog: Catalog) -> str:
@@ -106,20 +104,14 @@ def error_page(catalog: Catalog) -> str:
         )
         for code in sorted(ErrorCode)
     )
-    return document(
-        "Error codes – Kafka protocol", tag("h1", "Error codes"),
-        table(["code", "name", "may be retried", "what it means", "carried by"], entries),
-        trail=trail(catalog), footer=FOOTER,
-    )  # fmt: skip
+    head = ["code", "name", "may be retried", "what it means", "carried by"]
+    return document("Error codes", table(head, entries))
 
 
 def enum_page(catalog: Catalog) -> str:
     """The meanings of the other small numbers."""
-    return document(
-        "Enums – Kafka protocol", tag("h1", "Enums"),
-        tag("p", "What small numbers mean; newer Kafkas may know more of them."),
-        *(_enum(enum, catalog) for enum in ENUMS), trail=trail(catalog), footer=FOOTER,
-    )  # fmt: skip
+    about_all = "What small numbers mean; newer Kafkas may know more of them."
+    return document("Enums", tag("p", about_all), *(_enum(enum, catalog) for enum in ENUMS))
 
 
 def _enum(enum: type[OpenEnum], catalog: Catalog) -> Html:
@@ -154,11 +146,8 @@ def kip_page(catalog: Catalog) -> str:
         tag("tr", tag("th", kip, scope="row"), tag("td", join(places, ", "), class_="doc"), id=kip)
         for kip, places in sorted(mentions.items(), key=lambda item: int(item[0].removeprefix("KIP-")))
     )
-    return document(
-        "KIPs – Kafka protocol", tag("h1", "KIPs"),
-        tag("p", "The Kafka Improvement Proposals that messages, versions and fields come from."),
-        table(["KIP", "named at"], entries), trail=trail(catalog), footer=FOOTER,
-    )  # fmt: skip
+    about_all = "The Kafka Improvement Proposals that messages, versions and fields come from."
+    return document("KIPs", tag("p", about_all), table(["KIP", "named at"], entries))
 
 
 def _texts(page: PageEntry) -> list[tuple[str, str, str]]:

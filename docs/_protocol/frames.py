@@ -11,12 +11,12 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from _protocol.markup import Html, join, table, tag
 from coordwire.cli.api.contents import PageEntry
-from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.fields import TEXTS
 from coordwire.codec.walk import fields_of
@@ -69,7 +69,7 @@ def samples(page: PageEntry) -> list[Sample]:
 def captured() -> dict[str, tuple[int, str, str, bytes, bytes]]:
     """Real exchanges by API: version, client, broker, request and response after their size prefixes."""
     exchanges = {}
-    for line in (files(__package__) / "frames.txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name("frames.txt").read_text("utf-8").splitlines():
         if not line.startswith("#"):
             name, version, client, broker, request, response = line.split("\t")
             exchanges[name] = int(version), client, broker, bytes.fromhex(request), bytes.fromhex(response)

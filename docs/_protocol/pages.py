@@ -9,28 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from coordwire import __version__
+from _protocol.catalog import Catalog, anchor
+from _protocol.fields import field_table, layouts
+from _protocol.frames import annotated_frame, samples
+from _protocol.markup import Html, document, join, table, tag
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.fields import class_doc, possible_errors
-from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
-from coordwire.cli.api.html.fields import field_table, layouts
-from coordwire.cli.api.html.frames import annotated_frame, samples
-from coordwire.cli.api.html.markup import Html, document, join, table, tag
 from coordwire.codec import Message
 from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS, ApiFacts
 
-__all__ = ["FOOTER", "page_of", "trail"]
-
-FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.4 and 3.9 have them. Apache-2.0."
-_TRAIL = (
-    ("index.html", "Index"),
-    ("types.html", "Wire types"),
-    ("errors.html", "Error codes"),
-    ("enums.html", "Enums"),
-    ("kips.html", "KIPs"),
-)
+__all__ = ["page_of"]
 
 
 def page_of(page: PageEntry, catalog: Catalog) -> str:
@@ -38,30 +28,13 @@ def page_of(page: PageEntry, catalog: Catalog) -> str:
     facts = None if page.api_key is None else FACTS[page.api_key]
     purpose = facts.description if facts else ""
     sections: list[str] = [
-        tag("h1", page.name, " ", tag("small", ", ".join(_facts(page)))),
         tag("p", catalog.prose(purpose)) if purpose else "",
         *_changes(page, catalog),
         *(_message(cls, purpose, catalog) for cls in page.classes),
         *(_errors(page, facts, catalog) if facts and facts.errors else ()),
         *_frames(page),
     ]
-    return document(f"{page.name} – Kafka protocol", *sections, trail=trail(catalog, page), footer=FOOTER)
-
-
-def trail(catalog: Catalog, page: PageEntry | None = None) -> Html:
-    """The links above a page: the common ones, and its neighbours."""
-    links = [tag("a", name, href=file) for file, name in _TRAIL]
-    if page is not None:
-        at = catalog.pages.index(page)
-        if at:
-            links.append(
-                tag("a", f"← {catalog.pages[at - 1].name}", href=file_of(catalog.pages[at - 1]), rel="prev")
-            )
-        if at + 1 < len(catalog.pages):
-            links.append(
-                tag("a", f"{catalog.pages[at + 1].name} →", href=file_of(catalog.pages[at + 1]), rel="next")
-            )
-    return join(links)
+    return document(page.name, *sections, facts=", ".join(_facts(page)))
 
 
 def _facts(page: PageEntry) -> Iterator[str]:

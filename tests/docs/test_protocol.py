@@ -1,4 +1,4 @@
-"""`coordwire api --html`: every page is there, well-formed, linked and true to the bytes it shows."""
+"""The pages of the protocol in the site: all are there, well-formed, linked and true to the bytes shown."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
+from _protocol import pages as all_pages
+from _protocol.catalog import Catalog, anchor, file_of
+from _protocol.fields import runs
+from _protocol.frames import captured, samples
+from _protocol.markup import VOID, join, tag
 from coordwire.capture.redaction.secret_fields import FIELDS
-from coordwire.cli.api import html, wire_layout
+from coordwire.cli.api import wire_layout
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.fields import rows
-from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
-from coordwire.cli.api.html.frames import captured, samples
-from coordwire.cli.api.html.markup import VOID, join, tag
 from coordwire.frames import read_request, read_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
-
-from .conftest import Run
 
 
 @dataclass
@@ -72,19 +71,18 @@ class Parser(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site() -> dict[str, str]:
-    return dict(html.pages())
+    return {f"{name}.html": text for name, text in all_pages()}
 
 
 @pytest.fixture(scope="module")
 def parsed(site: dict[str, str]) -> dict[str, Parsed]:
     results = {}
     for name, text in site.items():
-        if name.endswith(".html"):
-            parser = Parser()
-            parser.feed(text)
-            parser.close()
-            parser.page.wrong += [f"<{remaining}> is not closed" for remaining, _ in parser.open]
-            results[name] = parser.page
+        parser = Parser()
+        parser.feed(text)
+        parser.close()
+        parser.page.wrong += [f"<{remaining}> is not closed" for remaining, _ in parser.open]
+        results[name] = parser.page
     return results
 
 
@@ -111,11 +109,22 @@ def test_links_resolve(parsed: dict[str, Parsed]) -> None:
             target = parsed.get(file or name)
             assert target is not None, (name, link)
             assert not place or place in target.ids, (name, link)
-        assert page.loads == ["style.css"], f"{name} loads something from elsewhere"
+        assert page.loads == [], f"{name} loads something"
 
 
-def test_the_index_leads_to_every_page(parsed: dict[str, Parsed]) -> None:
+def test_the_index_leads_to_every_page(site: dict[str, str], parsed: dict[str, Parsed]) -> None:
     assert {file_of(page) for page in pages()} <= set(parsed["index.html"].links)
+    toctree = site["index.html"].rpartition("```{toctree}\n:hidden:\n")[2].removesuffix("```\n")
+    assert {f"{name}.html" for name in toctree.split()} == set(site) - {"index.html"}
+
+
+def test_a_page_is_markdown_around_html(site: dict[str, str]) -> None:
+    shape = re.compile("# .+\n\n`{12}{raw} html\n<div class=protocol>\n(.*)\n</div>\n`{12}\n(.*)", re.DOTALL)
+    for name, text in site.items():
+        match = shape.fullmatch(text)
+        assert match is not None, name
+        assert "`" * 12 not in match[1], name
+        assert bool(match[2]) == (name == "index.html"), name
 
 
 def test_every_field_is_told_of(parsed: dict[str, Parsed]) -> None:
@@ -134,7 +143,7 @@ def test_every_field_is_told_of(parsed: dict[str, Parsed]) -> None:
 def test_every_version_has_its_layout() -> None:
     for entry in pages():
         for cls in entry.classes:
-            assert [version for run in wire_layout.runs(cls) for version in run] == list(cls.versions)
+            assert [version for run in runs(cls) for version in run] == list(cls.versions)
             for version in cls.versions:
                 assert {word for line in wire_layout.lines(cls, version) for word in line.words} <= set(
                     wire_layout.WORDS
@@ -212,16 +221,3 @@ def test_texts_are_escaped() -> None:
         '<a href="kips.html#KIP-345">KIP-345</a>: '
         '<a href="errors.html#NOT_COORDINATOR">NOT_COORDINATOR</a> &amp; Kafka'
     )
-
-
-def test_the_command(run: Run, tmp_path: Path, site: dict[str, str]) -> None:
-    folder = tmp_path / "a" / "b"
-    folder.mkdir(parents=True)
-    (folder / "mine.txt").write_text("kept")
-    result = run("api", "--html", folder)
-    assert result.status == 0
-    assert result.text == f"{len(site)} files; open {folder / 'index.html'}\n"
-    written = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
-    assert written == site | {"mine.txt": "kept"}, "the same every time"
-    assert run("api", "--html", folder / "mine.txt").status == 2
-    assert run("api", "JoinGroup", "--html", folder).status == 2

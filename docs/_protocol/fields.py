@@ -8,19 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from _protocol.catalog import Catalog, anchor
+from _protocol.markup import Html, join, table, tag
 from coordwire.cli.api import wire_layout
 from coordwire.cli.api.fields import Row, default_note, entity_note, rows
-from coordwire.cli.api.html.catalog import Catalog, anchor
-from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Message
 from coordwire.codec.walk import layout_of
 from coordwire.versions import header_version
 
-__all__ = ["field_table", "layouts", "span"]
+__all__ = ["field_table", "layouts", "runs", "span"]
 
 PRESENT, NULLABLE = "●", "○"
 SEEN, SEEN_NULL = "on the wire", "on the wire, may be null"
 UNSET = "A field that is not set has its default; where no default is shown: 0, false or empty"
+
+
+def runs(cls: type[Message]) -> list[range]:
+    """A message's versions, those with the same layout together."""
+    ranges: list[range] = []
+    before: list[wire_layout.LayoutLine] | None = None
+    for version in cls.versions:
+        now = wire_layout.lines(cls, version)
+        if ranges and now == before:
+            ranges[-1] = range(ranges[-1].start, version + 1)
+        else:
+            ranges.append(range(version, version + 1))
+        before = now
+    return ranges
 
 
 def span(versions: range) -> str:
@@ -34,7 +48,7 @@ def field_table(cls: type[Message], catalog: Catalog) -> Html:
     fields = rows(cls)
     if not fields:
         return tag("p", "No fields.", class_="soft")
-    columns = wire_layout.runs(cls)
+    columns = runs(cls)
     heads = [tag("th", span(run), scope="col", class_="v") for run in columns]
     return join(
         [
@@ -101,7 +115,7 @@ def _embedded_types(embedded: tuple[tuple[str, str], ...], catalog: Catalog) -> 
 
 def layouts(cls: type[Message], catalog: Catalog) -> Html:
     """A message's bytes in each version, in order; the newest open."""
-    columns = wire_layout.runs(cls)
+    columns = runs(cls)
     return join(_layout(cls, run, run is columns[-1], catalog) for run in reversed(columns))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
+from _protocol.markup import Html, join, tag
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.fields import rows
-from coordwire.cli.api.html.markup import Html, join, tag
 from coordwire.codec import Struct
 from coordwire.enums import ErrorCode, OpenEnum, numbers
 

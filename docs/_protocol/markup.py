@@ -11,10 +11,10 @@ from html import escape
 
 __all__ = ["Html", "document", "join", "table", "tag"]
 
-VOID = {"br", "input", "link", "meta"}
+VOID = {"br", "input"}
 _BLOCK = {
-    "article", "dd", "details", "div", "dl", "footer", "h1", "h2", "h3", "h4", "head", "header", "html", "li",
-    "main", "nav", "p", "pre", "section", "summary", "table", "tbody", "thead", "title", "tr", "ul",
+    "details", "div", "h2", "h3", "li", "p", "pre", "section", "summary", "table", "tbody", "thead", "tr",
+    "ul",
 }  # fmt: skip
 """Elements that end their line."""
 
@@ -57,21 +57,10 @@ def table(head: Sequence[str], rows: Iterable[Html], /, **attributes: str | None
     return tag("div", element, class_="wide", tabindex="0")
 
 
-def document(title: str, *main: str, trail: str = "", script: str = "", footer: str = "") -> str:
-    """A whole page. trail: links above it; script: what runs in it."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("link", rel="stylesheet", href="style.css"),
-    )
-    body = tag(
-        "body",
-        tag("header", tag("nav", trail, aria_label="Reference")),
-        tag("main", *main),
-        tag("footer", footer),
-        Html(f"<script>{script}</script>") if script else "",
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}"
+def document(title: str, *main: str, facts: str = "", script: str = "") -> str:
+    """A page of the site. facts: what the line below its title says; script: what runs in it."""
+    parts = [tag("p", facts, class_="facts") if facts else "", *main]
+    parts += [Html(f"<script>{script}</script>")] if script else []
+    html = "".join(map(_escaped, parts)).strip()
+    fence = "`" * 12
+    return f"# {title}\n\n{fence}{{raw}} html\n<div class=protocol>\n{html}\n</div>\n{fence}\n"
