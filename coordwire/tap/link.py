@@ -4,11 +4,11 @@ Strategy: each side is a `LinkSide`, which gives whole frames. A frame that does
 on as it came, by its first bytes alone, and a large one in the pieces in which it comes. A frame is read
 where its API may name brokers, where a rule or a script may take it, or where it decides how the frames after
 it are read (Produce: whether there is an answer; SaslHandshake: whether bare tokens follow). It is encoded
-again only where it was changed. A recording without secrets reads all frames for itself. Rules: responses keep the
-order of their requests. A request that a rule takes, or that the tap answers, waits until those before it are
-answered, and those after it wait for it, as in a broker. What cannot be read passes as it is. The requests
-that wait for answers are bounded; with too many of them, the client is not read. A broker that does not
-answer is waited for as long as its client stays, as without a tap.
+again only where it was changed. A recording without secrets reads all frames for itself. Rules: responses
+keep the order of their requests. A request that a rule takes, or that the tap answers, waits until those
+before it are answered, and those after it wait for it, as in a broker. What cannot be read passes as it is.
+The requests that wait for answers are bounded; with too many of them, the client is not read. A broker that
+does not answer is waited for as long as its client stays, as without a tap.
 """
 
 from __future__ import annotations
