@@ -138,6 +138,8 @@ def words_of(parser: argparse.ArgumentParser, name: tuple[str, ...] = (), help: 
                 words_of(command, (*words.name, key), helps.get(key, ""))
                 for key, command in action.choices.items()
             ]
+        elif action.help == argparse.SUPPRESS:
+            continue  # an option that is refused
         elif action.option_strings:
             takes = action.nargs != 0
             words.options.append(

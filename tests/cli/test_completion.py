@@ -21,6 +21,7 @@ CASES = [
     (["coordwire", "dec"], {"decode"}),
     (["coordwire", "decode", "--client"], {"--client-id"}),
     (["coordwire", "timeline", "--format", ""], {"story", "json"}),
+    (["coordwire", "timeline", "--jo"], set()),
     (["coordwire", "timeline", "--format", "s"], {"story"}),
     (["coordwire", "segment", ""], set(VERBS)),
     (["coordwire", "segment", "dump", "--from"], {"--from-offset"}),

@@ -21,7 +21,6 @@ pytestmark = [
 
 COMMANDS = {
     "shares of a capture": ["decode", "--format", "tree"],
-    "shares of groups": ["timeline", "--format", "json"],
 }
 
 

@@ -163,6 +163,13 @@ def test_standard_input(run: Run, captures: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("words", [("--jobs", "2"), ("--jobs",)])
+def test_one_process_makes_a_timeline(run: Run, captures: Path, words: tuple[str, ...]) -> None:
+    result = run("timeline", captures / "kpy__tansu__group-range.pcap", *words)
+    assert (result.status, result.out) == (2, b"")
+    assert "argument --jobs: one process makes a timeline: leave --jobs out\n" in result.err
+
+
 def test_a_brokers_logs(run: Run) -> None:
     folder = broker_sample() / "data"
     result = run("timeline", folder)

@@ -119,11 +119,6 @@ class Survey:
             self._gather(item)
         return matched
 
-    def saw_all(self, items: int) -> None:
-        """Count so many items that all matched."""
-        self.counts.total += items
-        self.counts.matched += items
-
     def _gather(self, item: Any) -> None:
         for kind, values_of in self._kinds.items():
             for value in dict.fromkeys(part for part in values_of(item) if isinstance(part, str)):

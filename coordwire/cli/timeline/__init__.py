@@ -8,22 +8,18 @@ shows it); where a filter matches nothing, the values that it looked at are repo
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection
-from contextlib import closing
-from functools import partial
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.capture.share import STRIPE
-from coordwire.cli import live_capture, processes, progress
+from coordwire.cli import live_capture, progress
 from coordwire.cli.inputs import collect_seldom
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
-from coordwire.dialects import dialect_options, find_dialect
+from coordwire.designs.dialects import dialect_options
 from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
@@ -81,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a broker's port; repeatable",
     )
     dialect_options.configure_name(parser)
-    processes.configure(parser, "read captures in N processes, with the output of one")
+    parser.add_argument("--jobs", nargs="?", const="", type=_no_jobs, help=argparse.SUPPRESS)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument("--group", action="append", metavar="ID", help=f"only this group: {names.HELP}")
@@ -120,47 +116,22 @@ def run(options: argparse.Namespace) -> int:
     groups = Names(options.group, _find(options))
     time_range = times.TimeRange(options.since, options.until)
     survey = _survey(options)
-    is_all = not (groups or survey.is_timed or options.errors or options.rebalances)
-    count = _process_count(options, reading)
-    if count > 1:
-        from coordwire.cli.timeline import jobs  # which most commands do without
-
-        reading.captured = partial(jobs.events, reading, count)
-        if is_all and jobs.writes_lines(output) and not reading.has_logs:
-            with closing(jobs.json_lines(reading, count)) as parts:
-                for lines in parts:
-                    survey.saw_all(len(lines))
-                    sys.stdout.writelines(lines)
-            return _conclude(reading, output, survey)
-    with closing(reading.events()) as events:
-        for event in events if is_all else ():
+    events = reading.events()
+    if not (groups or survey.is_timed or options.errors or options.rebalances):
+        for event in events:
             survey.saw(event, True)
             output.write(event)
-        for event in events:
-            of_group = not groups or groups(event.group)
-            is_wanted = of_group and event.time_ns in time_range
-            is_listed = (not options.errors or _went_wrong(event)) and (
-                not options.rebalances or isinstance(event, RebalanceBegan | RebalanceEnded | RebalanceCost)
-            )
-            survey.saw(event, is_wanted and is_listed)
-            if is_wanted:
-                output.write(event, is_listed=is_listed)
-            elif of_group:
-                output.learn(event)
-    return _conclude(reading, output, survey)
-
-
-def _process_count(options: argparse.Namespace, reading: TimelineInputs) -> int:
-    """How many processes read the captures: one where these are short, can't be opened several times, or are
-    of another dialect."""
-    jobs: int = options.jobs
-    if jobs == 1 or find_dialect(options.dialect) is not None or not processes.can_fork():
-        return 1
-    return min(jobs, 1 + (reading.capture_bytes or 0) // STRIPE)
-
-
-def _conclude(reading: TimelineInputs, output: TimelineFormat, survey: Survey) -> int:
-    """Write and report what is left after the last event. Returns the status."""
+    for event in events:
+        of_group = not groups or groups(event.group)
+        is_wanted = of_group and event.time_ns in time_range
+        is_listed = (not options.errors or _went_wrong(event)) and (
+            not options.rebalances or isinstance(event, RebalanceBegan | RebalanceEnded | RebalanceCost)
+        )
+        survey.saw(event, is_wanted and is_listed)
+        if is_wanted:
+            output.write(event, is_listed=is_listed)
+        elif of_group:
+            output.learn(event)
     progress.end()
     output.heading(reading.place, reading.span)
     output.finish()
@@ -204,6 +175,10 @@ def _format(options: argparse.Namespace) -> TimelineFormat:
     return StoryFormat(
         summary=options.summary, commits=options.commits, by_events=by_events, rebalance=options.rebalance
     )
+
+
+def _no_jobs(text: str) -> None:
+    raise argparse.ArgumentTypeError("one process makes a timeline: leave --jobs out")
 
 
 def _number(text: str) -> int:

@@ -15,10 +15,10 @@ import heapq
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED
@@ -50,28 +50,10 @@ from coordwire.versions import api_name
 
 if TYPE_CHECKING:
     from coordwire.timeline.from_log.coordinator_log import LogItem
-    from coordwire.timeline.from_wire.shares import Key, Question
 
 _Found = Entry | ConnectionSign
 MOST_APIS = 8
 """APIs that a sentence names."""
-
-PART = 2_000
-"""So many entries, and those of their list, are a part of what a process gives."""
-
-
-class SharePart(NamedTuple):
-    """What one share gives of some entries. entries: how many there are up to their end; events: with their
-    keys; refused: the numbers of entries that weren't read whole, and whether the story misses them, and
-    whether they deviate; notes: with their statuses, for standard error; outcome: of the last part the times
-    and APIs of all."""
-
-    entries: int
-    events: list[tuple[Key, Any]]
-    questions: list[Question]
-    refused: list[tuple[int, bool, bool]]
-    notes: list[tuple[int, str]]
-    outcome: Any = None
 
 
 class TimelineInputs:
@@ -90,11 +72,6 @@ class TimelineInputs:
         self._unread = 0
         self._span: tuple[int | None, int | None] = None, None
         self._deviating = 0
-        self._any_events = False
-        self._notes: list[tuple[int, str]] | None = None
-        """What a process of several has to report; the command does."""
-        self.captured: Callable[[], Iterator[GroupEvent]] = self._captured
-        """What gives the events of all captures."""
         if options.interface is not None:
             self._captures.append((0, (options.interface,)))
         for name in options.files:
@@ -167,9 +144,6 @@ class TimelineInputs:
             self._tell(2, f"{shown(name)}: no capture and no segment of __consumer_offsets in {counted}")
 
     def _tell(self, status: int, text: str) -> None:
-        if self._notes is not None:
-            self._notes.append((status, text))
-            return
         self._status = max(self._status, status)
         if not self._quiet:
             note(text)
@@ -194,9 +168,9 @@ class TimelineInputs:
             frames = names.total()
             self._tell(0, f"{self.place}: no group in {frames:,} frames: {texts}")
 
-    def events(self) -> Generator[GroupEvent, None, None]:
+    def events(self) -> Iterator[GroupEvent]:
         """The events of the captures and of the logs, by time."""
-        sources: list[Iterable[GroupEvent]] = [self.captured()] if self._captures else []
+        sources: list[Iterable[GroupEvent]] = [self._captured()] if self._captures else []
         if self._logs:
             sources += self._logged()
         if len(sources) == 1:
@@ -244,76 +218,31 @@ class TimelineInputs:
     def _captured(self) -> Iterator[GroupEvent]:
         """The events of all captures; the frames that these may lack are counted."""
         story = Timeline(ends=True, dialect=self._dialect or self._alternative)
-        for batch in self._entries():
-            events = story.feed_all(batch)
-            self._any_events |= bool(events)
-            yield from events
-            for _, misses, deviates in _refused(batch):
-                self._unread += misses
-                self._deviating += deviates
-        yield from story.finish()
-
-    def _entries(self) -> Iterator[Sequence[_Found]]:
-        """The entries of all captures, whose times and APIs are noted, the APIs until there are events."""
+        any_events = False
         for batch in rejoined_batches(self._batches(), strict=self._options.strict):
             times = [time_ns for entry in batch if (time_ns := entry.time_ns) is not None]
             if times:
                 self._reach(min(times))
                 self._reach(max(times))
-            if not self._any_events:
+            if not any_events:
                 self._apis.update(_api(entry) for entry in batch if isinstance(entry, FrameEntry))
-            yield batch
+            events = story.feed_all(batch)
+            any_events |= bool(events)
+            yield from events
+            self._count_refused(batch)
+        yield from story.finish()
 
-    # --- captures that several processes read ---
-
-    @property
-    def capture_bytes(self) -> int | None:
-        """How long all captures are; None where not every one is a file."""
-        names = [name for _, names in self._captures for name in names]
-        is_lasting = self.is_lasting and all(map(os.path.isfile, names))
-        return sum(map(os.path.getsize, names)) if is_lasting else None
-
-    @property
-    def has_logs(self) -> bool:
-        """Whether there are logs beside the captures."""
-        return bool(self._logs)
-
-    def share(self, index: int, count: int) -> Iterator[SharePart]:
-        """What one of several processes gives of the captures, a part after the other. index: its share's."""
-        from coordwire.timeline.from_wire.shares import ShareOfGroups
-
-        self._notes = []
-        story = ShareOfGroups(index, count, dialect=self._dialect or self._alternative)
-        refused: list[tuple[int, bool, bool]] = []
-        number = 0
-        for batch in self._entries():
-            before = story.entries
-            story.feed_share(batch)
-            refused += [
-                (before + position, misses, deviates) for position, misses, deviates in _refused(batch)
-            ]
-            if story.entries - number >= PART:
-                events, questions = story.take()
-                self._any_events |= bool(events)
-                yield SharePart(story.entries, events, questions, refused, self._taken_notes())
-                number, refused = story.entries, []
-        story.finish_share()
-        outcome = self._span, self._apis
-        yield SharePart(story.entries, *story.take(), refused, self._taken_notes(), outcome)
-
-    def _taken_notes(self) -> list[tuple[int, str]]:
-        notes, self._notes = self._notes, []
-        return notes or []
-
-    def add_parts(self, parts: Sequence[SharePart]) -> None:
-        """Count what all shares have left of the same entries."""
-        refused = {number: kinds for part in parts for number, *kinds in part.refused}
-        self._unread += sum(misses for misses, _ in refused.values())
-        self._deviating += sum(deviates for _, deviates in refused.values())
-        for status, text in parts[0].notes:
-            self._tell(status, text)
-        if parts[0].outcome is not None:
-            self._span, self._apis = parts[0].outcome
+    def _count_refused(self, batch: Sequence[_Found]) -> None:
+        """Count what couldn't be read of entries that the story has seen. It decodes those that it doesn't
+        know to be whole."""
+        for entry in batch:
+            if type(entry) in UNDECODED:
+                continue
+            if isinstance(entry, UnreadableRange):
+                self._unread += 1
+            elif isinstance(entry, FrameEntry) and (entry.error is not None or entry.deviations):
+                self._unread += _missed(entry)
+                self._deviating += _deviates(entry)
 
     def _batches(self) -> Iterator[list[_Found]]:
         """All captures' entries in the order of time, in lists. Each capture is opened when its first entry
@@ -391,18 +320,6 @@ class TimelineInputs:
 
 def _api(entry: FrameEntry) -> int | str | None:
     return entry.api_key if entry.dialect == KAFKA else entry.api_name
-
-
-def _refused(batch: Sequence[_Found]) -> Iterator[tuple[int, bool, bool]]:
-    """Of entries that the story has seen, those that weren't read whole: their positions, whether the story
-    misses them, and whether they deviate. It decodes those that it doesn't know to be whole."""
-    for position, entry in enumerate(batch):
-        if type(entry) in UNDECODED:
-            continue
-        if isinstance(entry, UnreadableRange):
-            yield position, True, False
-        elif isinstance(entry, FrameEntry) and (entry.error is not None or entry.deviations):
-            yield position, _missed(entry), _deviates(entry)
 
 
 def _missed(entry: FrameEntry) -> bool:

@@ -46,18 +46,15 @@ class TimelineJsonFormat:
 
     def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
         """Write a line, unless the event is not listed."""
-        if is_listed:
-            sys.stdout.write(self.line(event))
-
-    def line(self, event: GroupEvent) -> str:
-        """The line of an event."""
+        if not is_listed:
+            return
         cls: Any = type(event)
         first_values, beginning, remainder = _line_texts(cls)
         shared = first_values(event)
         if cls is not self._event_class or shared != self._shared:
             self._event_class, self._shared = cls, shared
             self._beginning = beginning(event)
-        return self._beginning + remainder(event)
+        sys.stdout.write(self._beginning + remainder(event))
 
     def learn(self, event: GroupEvent) -> None:
         """Do nothing: ids are written whole."""

@@ -1,7 +1,6 @@
 """Events of groups from captured traffic.
 
 timeline.py         captures' entries to events
-shares.py           the same by several readers, each with a share of the groups
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
 steady_beats.py     heartbeats that repeat the last one, known by their bytes; repeated_answers.py: the
                     same of answers to Fetch, Metadata and ApiVersions

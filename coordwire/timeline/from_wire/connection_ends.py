@@ -252,15 +252,11 @@ class ConnectionEnds:
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
             name = MemberName(event.group, event.member_id)
             if event.inferred and event.how in _SILENT:
-                event = self._ended(event, name)
+                event = replace(event, ending=self._ending(event, name))
             self._leaves(name)
             if (requests := self._last_requests.pop(name, None)) is not None:
                 requests.is_kept = False
         return event
-
-    def _ended(self, event: MemberLeft, name: MemberName) -> MemberLeft:
-        """The event of a member that left without a request, with the ends of its connections."""
-        return replace(event, ending=self._ending(event, name, is_alone=self._shared.is_alone(name)))
 
     def _joins(self, event: MemberJoined) -> None:
         name = MemberName(event.group, event.member_id)
@@ -286,7 +282,8 @@ class ConnectionEnds:
         if member.instance is not None and self._instances.get(member.instance) == name:
             del self._instances[member.instance]
 
-    def _ending(self, event: MemberLeft, name: MemberName, *, is_alone: bool) -> MemberEnding | None:
+    def _ending(self, event: MemberLeft, name: MemberName) -> MemberEnding | None:
+        """How the connections ended of a member that left without a request."""
         requests = self._last_requests.get(name)
         own = None if requests is None else self._known.get(requests.flow)
         if own is None or requests is None:
@@ -297,7 +294,7 @@ class ConnectionEnds:
             return None  # it is out since before what is known of it
         all_of_it: list[_Connection] = [own]
         fetched = None
-        member = self._in.get(name) if is_alone else None
+        member = self._in.get(name) if self._shared.is_alone(name) else None
         if member is not None and member.client == own.client:
             all_of_it = list(self._of[own.client].values())
             if member.had:

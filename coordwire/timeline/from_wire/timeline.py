@@ -118,7 +118,7 @@ class Timeline:
     """As `timeline`, entry by entry."""
 
     def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
-        self._ends = self._new_ends() if ends else None
+        self._ends = ConnectionEnds() if ends else None
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends)
@@ -148,9 +148,6 @@ class Timeline:
             **dict.fromkeys(BEATS, self._beat_answer),
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
-
-    def _new_ends(self) -> ConnectionEnds:
-        return ConnectionEnds()
 
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one."""
@@ -436,23 +433,17 @@ class Timeline:
 
     def finish(self) -> Iterator[GroupEvent]:
         """The events that only the end of the input shows."""
-        for *_, events in self._last_events():
-            yield from events
-
-    def _last_events(self) -> Iterator[tuple[int, Seen | Group | None, Iterable[GroupEvent]]]:
-        """These events, with what they are about: a request that waits, or a group; and in which of the steps
-        that come one after the other."""
         for place, request in self._waiting.items():
-            yield 0, place, (unanswered(place, request),)
+            yield unanswered(place, request)
         self._waiting.clear()
         for group in self._coordinators.finish():
-            yield 1, group, self._events(group.drain())
+            yield from self._events(group.drain())
         for group in self._groups:
             group.finish(self._last if group.outage is None else group.outage.place)
-            yield 2, group, self._events(group.drain())
+            yield from self._events(group.drain())
         if self._dialect_groups is not None:
-            yield 3, None, self._dialect_groups.finish(self._last)
-        yield 4, None, self._commits.costs.finish()
+            yield from self._dialect_groups.finish(self._last)
+        yield from self._commits.costs.finish()
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
@@ -481,10 +472,6 @@ class Timeline:
         message = self._message_of(entry)
         if message is None:
             return self._events(self._unreadable(entry))
-        return self._requested(entry, message)
-
-    def _requested(self, entry: FrameEntry, message: Any) -> Iterable[GroupEvent]:
-        """Such a request, which was read whole."""
         place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         key: Any = entry.api_key
         beat = self._beats.learn_request(entry, message, _KEPT_AS[key]) if key in BEATS else None
