@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
     _check("--partitions", options.partitions, MOST_PARTITIONS)
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
-    from coordwire.designs.simulator.faults import parse_time
     from coordwire.designs.simulator.runs import simulate
+    from coordwire.testing.simulation.fault_plans import parse_time
 
     duration = parse_time(options.duration)
     if duration is None or not 0 < duration <= MOST_MS:

@@ -169,11 +169,12 @@ class SimulatedNode:
             action, arguments = self._missed.popleft()
             action(*arguments)
 
-    def postpones(self, action: Callable[..., None], *arguments: Any) -> bool:
-        """Whether the process is frozen; the action then happens when it goes on."""
+    def call(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Let something happen to the process: now, or when it goes on after it was frozen."""
         if self._frozen:
             self._missed.append((action, arguments))
-        return self._frozen
+        else:
+            action(*arguments)
 
     def _queue(self, key: str, at: int) -> None:
         self._queued[key] = at
@@ -183,7 +184,7 @@ class SimulatedNode:
         if self._queued.get(key) != at:
             return
         if self._frozen:
-            self._missed.append((self._fire, (key, at)))
+            self.call(self._fire, key, at)
             return
         del self._queued[key]
         due = self._timers.get(key)
@@ -266,7 +267,7 @@ class Link:
             return
         if self.is_listener and world.tap is not None:
             self._show(world.tap, data, to_client=True)
-        if self.blocked or (world.cuts and world.is_cut(self.node.name, peer_link.node.name)):
+        if self.blocked or world.is_cut(self.node.name, peer_link.node.name):
             self.blocked.append(data)
             world.blocked_links[id(self)] = self
             return
@@ -287,10 +288,7 @@ class Link:
         tap = self.node.world.tap
         if self.is_listener and tap is not None:
             self._show(tap, data, to_client=False)
-        if self.node.is_frozen:
-            self.node.postpones(self._read, data)
-        else:
-            self._read(data)
+        self.node.call(self._read, data)
 
     def _read(self, data: bytes | None) -> None:
         process = self.node.process
@@ -308,8 +306,8 @@ class Link:
         if self.is_listener and tap is not None:
             self._show(tap, None, to_client=True)
         self._end()
-        if process is not None and not self.node.postpones(process.on_close, self):
-            process.on_close(self)
+        if process is not None:
+            self.node.call(process.on_close, self)
 
     def _end(self) -> None:
         self.is_open = False

@@ -15,14 +15,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from coordwire.designs.simulator.faults import PlannedFault, parse_time
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
 from coordwire.designs.simulator.tap import TapRecord
+from coordwire.testing.simulation.fault_plans import (
+    FaultDriver,
+    FaultEnd,
+    Paths,
+    PlannedFault,
+    are_between,
+)
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator.message_flow import MessageFlow
@@ -68,8 +75,8 @@ _CONNECT_TIMEOUT_MS = 10_000
 
 class World:
     """latency: the least and the greatest of one way, in milliseconds. tap: sees what a capture would.
-    messages: those that consumers read, if any are simulated. on_reach: called when nodes can, or cannot,
-    reach each other from now on."""
+    messages: those that consumers read, if any are simulated. paths: the faults of the network. on_reach:
+    called when nodes can, or cannot, reach each other from now on."""
 
     def __init__(
         self,
@@ -82,13 +89,12 @@ class World:
         self.clock = Clock()
         self.tap = tap
         self.nodes: dict[str, SimulatedNode] = {}
-        self.cuts: list[tuple[str, str]] = []
+        self.paths = Paths(self._reach_changed)
         self.ownership = Ownership(lambda: self.clock.now)
-        self.faults: list[tuple[int, PlannedFault]] = []
+        self._driver = _NodeFaults(self)
         self.blocked_links: dict[int, Link] = {}
         self.messages: MessageFlow | None = None
         self.on_reach: Callable[[], None] | None = None
-        self._slow: list[tuple[str, str, int]] = []
         self._least, most = latency
         self._spread = most - self._least + 1
         self._random = Random(f"{seed}/network").random
@@ -120,12 +126,10 @@ class World:
     def latency(self, sender: str, receiver: str) -> int:
         """How long bytes take now."""
         usual = self._least + int(self._random() * self._spread)
-        if self._slow:
-            usual += sum(extra_ms for a, b, extra_ms in self._slow if _between(sender, receiver, a, b))
-        return usual
+        return usual + self.paths.extra_ms(sender, receiver)
 
-    def is_cut(self, node: str, peer: str) -> bool:
-        return any(_between(node, peer, a, b) for a, b in self.cuts)
+    def is_cut(self, sender: str, receiver: str) -> bool:
+        return self.paths.is_cut(sender, receiver)
 
     def open(self, link: Link, name: str) -> None:
         """Open a link from its node to another, which learns of it after the latency."""
@@ -156,8 +160,7 @@ class World:
         at = self.now + self.latency(name, asker.name)
         accepted.not_before(at)
         self.clock.at(at, self._opened, link)
-        if not node.postpones(node.process.on_accept, accepted):
-            node.process.on_accept(accepted)
+        node.call(node.process.on_accept, accepted)
 
     def _opened(self, link: Link) -> None:
         node = link.node
@@ -169,82 +172,65 @@ class World:
             self._refuse(link)
             return
         link.is_open = True
-        if not node.postpones(node.process.on_open, link):
-            node.process.on_open(link)
+        node.call(node.process.on_open, link)
 
     def _refuse(self, link: Link) -> None:
         node = link.node
         if node.links.pop(id(link), None) is not link or node.process is None:
             return
-        if not node.postpones(node.process.on_close, link):
-            node.process.on_close(link)
+        node.call(node.process.on_close, link)
+
+    def _reach_changed(self) -> None:
+        for key, link in list(self.blocked_links.items()):
+            if link.peer_link is not None and not self.is_cut(link.node.name, link.peer_link.node.name):
+                del self.blocked_links[key]
+                link.release()
+        if self.on_reach is not None:
+            self.on_reach()
 
     # --- faults ---
 
     def plan(self, faults: Iterable[PlannedFault]) -> None:
         """Let faults happen; `World.faults` has those that have happened, with their times."""
-        for fault in faults:
-            self.clock.at(fault.at, self.inflict, fault)
+        self._driver.plan(faults)
 
     def inflict(self, fault: PlannedFault) -> None:
         """A fault happens now."""
-        self.faults.append((self.now, fault))
-        end = None if fault.duration is None else self.now + fault.duration
-        match fault.kind:
-            case "crash":
-                for node in self._matching(fault.targets[0]):
-                    node.crash()
-                    if end is not None:
-                        self.clock.at(end, node.boot)
-            case "freeze":
-                for node in self._matching(fault.targets[0]):
-                    node.freeze()
-                    assert end is not None
-                    self.clock.at(end, node.thaw)
-            case "cut":
-                assert end is not None
-                pair = fault.targets[0], fault.targets[1]
-                self.cuts.append(pair)
-                self.clock.at(end, self._mend, pair)
-                self._reach_changed()
-            case "drop":
-                self._drop(*fault.targets)
-            case "slow":
-                assert end is not None
-                extra_ms = parse_time(fault.words[0])
-                assert extra_ms is not None
-                slow = fault.targets[0], fault.targets[1], extra_ms
-                self._slow.append(slow)
-                self.clock.at(end, self._slow.remove, slow)
-            case _:
-                for node in self._matching(fault.targets[0]):
-                    process = node.process
-                    if process is not None and not node.postpones(process.on_fault, fault.kind, fault.words):
-                        process.on_fault(fault.kind, fault.words)
+        self._driver.inflict(replace(fault, at=self.now))
 
-    def _matching(self, pattern: str) -> list[SimulatedNode]:
-        return [node for name, node in self.nodes.items() if fnmatchcase(name, pattern)]
+    @property
+    def faults(self) -> list[tuple[int, PlannedFault]]:
+        return [(fault.at, fault) for fault in self._driver.inflicted]
 
-    def _mend(self, pair: tuple[str, str]) -> None:
-        self.cuts.remove(pair)
-        for key, link in list(self.blocked_links.items()):
-            if link.peer_link is not None and not self.is_cut(link.node.name, link.peer_link.node.name):
-                del self.blocked_links[key]
-                link.release()
-        self._reach_changed()
 
-    def _reach_changed(self) -> None:
-        if self.on_reach is not None:
-            self.on_reach()
+class _NodeFaults(FaultDriver):
+    """The faults of a world's nodes."""
 
-    def _drop(self, end: str, peer: str) -> None:
-        links = [link for node in self.nodes.values() for link in node.links.values()]
-        for link in links:
-            if link.is_open and _between(link.node.name, link.peer, end, peer):
+    def __init__(self, world: World) -> None:
+        clock = world.clock
+        super().__init__(world.paths, clock.at, lambda time, *call: clock.at(clock.now + time, *call))
+        self._nodes = world.nodes
+
+    def drop(self, first: str, second: str) -> None:
+        for link in [link for node in self._nodes.values() for link in node.links.values()]:
+            end, peer = link.node.name, link.peer
+            if link.is_open and (
+                are_between(end, peer, first, second) or are_between(peer, end, first, second)
+            ):
                 link.break_off()
 
-
-def _between(sender: str, receiver: str, node: str, peer: str) -> bool:
-    return (fnmatchcase(sender, node) and fnmatchcase(receiver, peer)) or (
-        fnmatchcase(sender, peer) and fnmatchcase(receiver, node)
-    )
+    def begin(self, fault: PlannedFault) -> list[FaultEnd]:
+        ends: list[FaultEnd] = []
+        for name, node in self._nodes.items():
+            if not fnmatchcase(name, fault.targets[0]):
+                continue
+            match fault.kind:
+                case "crash":
+                    node.crash()
+                    ends.append(node.boot)
+                case "freeze":
+                    node.freeze()
+                    ends.append(node.thaw)
+                case _ if node.process is not None:
+                    node.call(node.process.on_fault, fault.kind, fault.words)
+        return ends

@@ -15,15 +15,15 @@
     75s fail broker-2 for 20s              its disk fails
     80s inject broker-* OffsetCommit error=NOT_COORDINATOR times=2      a rule of coordwire.broker.injection
 
-Strategy: the language is that of `coordwire simulate`, with more kinds, and rules of the broker's faults
-after `inject`. A seed draws how many faults there are and when; what each is it draws when the time has come,
-among what is there then. What happened is a plan again, which gives the same run. Rules: every drawn fault
-has an end. Names are those of processes, and `broker-N` for nodes; patterns may have `*`.
+Strategy: the language is that of `fault_plans`, with rules of the broker's faults after `inject`. A seed
+draws how many faults there are and when; what each is it draws when the time has come, among what is there
+then. What happened is a plan again, which gives the same run. Rules: every drawn fault has an end. Names are
+those of processes, and `broker-N` for nodes; patterns may have `*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -31,14 +31,20 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
-from coordwire.designs.simulator.faults import PlannedFault, parse_faults, parse_time, written_faults
 from coordwire.errors import Malformed
 from coordwire.testing.simulation.checkers import Violation
+from coordwire.testing.simulation.fault_plans import (
+    FaultDriver,
+    FaultEnd,
+    PlannedFault,
+    parse_faults,
+    parse_time,
+)
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.world import SimulatedWorld
 
-__all__ = ["KINDS", "DrawnFaults", "FaultDriver", "parse_plan", "written_faults"]
+__all__ = ["KINDS", "DrawnFaults", "WorldFaults", "parse_plan"]
 
 KINDS = {
     "network": ("cut", "block", "drop", "half-open", "slow"),
@@ -48,14 +54,9 @@ KINDS = {
 }
 """What a seed draws, by the groups' names."""
 
-_OPERANDS = {
-    "crash": 1, "freeze": 1, "cut": 2, "block": 2, "drop": 2, "half-open": 2, "slow": 2, "skew": 1,
-    "coordinate": 1, "lead": 1, "fill": 1, "fail": 1, "inject": 1,
-}  # fmt: skip
-_LASTING = ("freeze", "cut", "block", "slow", "skew", "fill", "fail")
-_MOMENTARY = ("drop", "half-open", "coordinate", "lead")
-_WORDY = ("slow", "skew", "coordinate", "lead", "inject")
 _OF_NODES = ("coordinate", "lead", "fill", "fail", "inject")
+_PLANNED = ("crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", *_OF_NODES)
+"""What a plan can have."""
 
 _RULES = (
     "Heartbeat error=REBALANCE_IN_PROGRESS",
@@ -115,66 +116,42 @@ class DrawnFaults:
 
 def parse_plan(text: str) -> list[PlannedFault]:
     """The plan that a text means. Raises `Malformed`."""
-    plan = []
-    for fault in parse_faults(text):
-        if fault.kind not in _OPERANDS:
-            raise Malformed(f"expected one of {', '.join(_OPERANDS)}, got {fault.kind!r} in {str(fault)!r}")
-        if fault.kind in _LASTING and fault.duration is None:
-            raise Malformed(f"expected 'for' and a duration in {str(fault)!r}")
-        if fault.kind in _MOMENTARY and fault.duration is not None:
-            raise Malformed(f"expected no duration in {str(fault)!r}")
-        operands = (*fault.targets, *fault.words)
-        count = _OPERANDS[fault.kind]
-        if len(operands) < count:
-            raise Malformed(f"expected {count} targets in {str(fault)!r}")
-        fault = replace(fault, targets=operands[:count], words=operands[count:])
-        if fault.words and fault.kind not in _WORDY:
-            raise Malformed(f"expected no more than {count} targets in {str(fault)!r}")
+    plan = parse_faults(text)
+    for fault in plan:
+        if fault.kind not in _PLANNED:
+            raise Malformed(f"expected one of {', '.join(_PLANNED)}, got {fault.kind!r} in {str(fault)!r}")
         if fault.kind == "inject":
             try:
                 parse_fault(" ".join(fault.words))
             except FaultyRule as error:
                 raise Malformed(f"{error} in {str(fault)!r}") from None
-        elif fault.kind == "skew":
-            if len(fault.words) != 1 or parse_time(fault.words[0].removeprefix("-")) is None:
-                raise Malformed(f"expected a time such as 30s or -30s in {str(fault)!r}")
-        elif fault.kind in ("coordinate", "lead"):
-            count = 1 if fault.kind == "coordinate" else 2
-            if len(fault.words) != count or (count == 2 and not fault.words[1].isdecimal()):
-                raise Malformed(f"expected {'GROUP' if count == 1 else 'TOPIC PARTITION'} in {str(fault)!r}")
-        plan.append(fault)
     return plan
 
 
-class FaultDriver:
-    """The faults of one world. inflicted: those that happened, as a plan; ends: when the last is over, in
-    seconds."""
+class WorldFaults(FaultDriver):
+    """The faults of one world. ends: when the last is over, in seconds."""
 
     def __init__(
         self, world: SimulatedWorld, faults: Iterable[PlannedFault] | DrawnFaults, seed: int
     ) -> None:
+        loop = world.loop
+        super().__init__(
+            world.network.paths,
+            lambda time, *call: loop.call_exactly(time / 1000, *call),
+            lambda time, *call: loop.call_exactly(loop.now + time / 1000, *call),
+        )
         self._world = world
         self._random = Random(f"faults/{seed}")
-        self.inflicted: list[PlannedFault] = []
-        self.ends = 0.0
-        self._open: dict[int, Callable[[], None]] = {}
-        self._opened = 0
         if isinstance(faults, DrawnFaults):
             self._draws = faults
             last = int(faults.until * 1000)
             self.ends = faults.until
             for _ in range(self._random.randint(1, faults.most)):
-                world.loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
+                loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
         else:
-            for fault in faults:
-                end = fault.at + (fault.duration or 0)
-                self.ends = max(self.ends, end / 1000)
-                world.loop.call_exactly(fault.at / 1000, self._inflict, fault)
-
-    def finish(self) -> None:
-        """All faults are over."""
-        for end in list(self._open.values()):
-            end()
+            planned = list(faults)
+            self.ends = max((fault.at + (fault.duration or 0) for fault in planned), default=0) / 1000
+            self.plan(planned)
 
     def check(self) -> None:
         """Raises `Violation` for a fault that happened to a name which nothing in this world has had."""
@@ -240,61 +217,32 @@ class FaultDriver:
             return
         if kind in ("crash", "freeze", "skew") and targets == ("test",):
             return  # the test itself is not a process that can fail
-        self._inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
+        self.inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
 
     # --- what happens ---
 
-    def _inflict(self, fault: PlannedFault) -> None:
-        world = self._world
-        self.inflicted.append(fault)
-        world.happened("fault", str(fault))
-        ends = self._begin(fault)
-        if fault.duration is None:
-            if fault.kind == "inject":
-                self._keep(ends)
-            return
-        for end in ends:
-            key = self._keep([end])
-            world.loop.call_exactly(world.loop.now + fault.duration / 1000, self._end, key)
-
-    def _keep(self, ends: list[Callable[[], None]]) -> int:
-        for end in ends:
-            self._opened += 1
-            self._open[self._opened] = end
-        return self._opened
-
-    def _end(self, key: int) -> None:
-        end = self._open.pop(key, None)
-        if end is not None:
+    def report(self, text: str) -> None:
+        if text:
+            self._world.happened("fault", text)
+        else:
             self._world.trace("fault over", "")
-            end()
 
-    def _begin(self, fault: PlannedFault) -> list[Callable[[], None]]:
-        """Let a fault begin; what ends it."""
-        network, first = self._world.network, fault.targets[0]
+    def drop(self, first: str, second: str) -> None:
+        self._world.network.drop(first, second)
+        self._world.network.drop(second, first)
+
+    def begin(self, fault: PlannedFault) -> list[FaultEnd]:
         match fault.kind:
-            case "cut":
-                return [network.cut(first, fault.targets[1], is_both_ways=True)]
-            case "block":
-                return [network.cut(first, fault.targets[1], is_both_ways=False)]
-            case "drop":
-                network.drop(first, fault.targets[1])
-                network.drop(fault.targets[1], first)
-                return []
             case "half-open":
-                network.silence(first, fault.targets[1])
-                network.silence(fault.targets[1], first)
+                self._world.network.silence(*fault.targets)
+                self._world.network.silence(*reversed(fault.targets))
                 return []
-            case "slow":
-                extra_ms = parse_time(fault.words[0])
-                assert extra_ms is not None
-                return [network.slow(first, fault.targets[1], extra_ms / 1000)]
             case "inject":
                 return self._inject(fault)
         return [*self._of_processes(fault), *self._of_nodes(fault)]
 
-    def _of_processes(self, fault: PlannedFault) -> list[Callable[[], None]]:
-        ends: list[Callable[[], None]] = []
+    def _of_processes(self, fault: PlannedFault) -> list[FaultEnd]:
+        ends: list[FaultEnd] = []
         for service in self._world.services(fault.targets[0]):
             if fault.kind == "crash":
                 ends.append(service.crash())
@@ -307,8 +255,8 @@ class FaultDriver:
                 ends.append(service.skew(sign * skew_ms / 1000))
         return ends
 
-    def _of_nodes(self, fault: PlannedFault) -> list[Callable[[], None]]:
-        ends: list[Callable[[], None]] = []
+    def _of_nodes(self, fault: PlannedFault) -> list[FaultEnd]:
+        ends: list[FaultEnd] = []
         moves, network = self._world.kafka.moves, self._world.network
         for number in self._world.nodes:
             name = f"broker-{number}"
@@ -333,20 +281,20 @@ class FaultDriver:
                         ends.append(self._restoring(number))
         return ends
 
-    def _starting(self, number: int) -> Callable[[], None]:
+    def _starting(self, number: int) -> FaultEnd:
         def start() -> None:
             self._world.kafka.moves.start_node(number).awaited = True
 
         return start
 
-    def _restoring(self, number: int) -> Callable[[], None]:
+    def _restoring(self, number: int) -> FaultEnd:
         def restore() -> None:
             with suppress(LookupError):
                 self._world.kafka.moves.restore_log_dir(number)
 
         return restore
 
-    def _inject(self, fault: PlannedFault) -> list[Callable[[], None]]:
+    def _inject(self, fault: PlannedFault) -> list[FaultEnd]:
         rule = replace(parse_fault(" ".join(fault.words)), optional=True)
         faults = self._world.kafka.faults
         target = fault.targets[0]
@@ -356,5 +304,5 @@ class FaultDriver:
         return [_removing(faults.add(rule)) for rule in rules]
 
 
-def _removing(handle: FaultHandle) -> Callable[[], None]:
+def _removing(handle: FaultHandle) -> FaultEnd:
     return handle.remove

@@ -17,10 +17,10 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
-from fnmatch import fnmatchcase
 from random import Random
 from typing import Any, Protocol
 
+from coordwire.testing.simulation.fault_plans import FaultEnd, Paths, are_between
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulationLoop
 
 __all__ = ["Host", "Network", "Tracer", "Transport"]
@@ -390,9 +390,7 @@ class Network:
         self.names: dict[int, Host] = {}
         self.transports: dict[Transport, None] = {}
         self.stalled: dict[Transport, None] = {}
-        self._cuts: list[tuple[str, str, bool]] = []
-        """Patterns of two names, and whether bytes of the second are cut too."""
-        self._slow: list[tuple[str, str, float]] = []
+        self.paths = Paths(self.released)
         self._port = 9092
         loop.network = self
 
@@ -476,7 +474,7 @@ class Network:
     def between(self, first: str, second: str) -> Iterator[Transport]:
         """The ends of connections between machines of two patterns."""
         for transport in list(self.transports):
-            if _match(transport.machine, transport.peer.machine, first, second):
+            if are_between(transport.machine.name, transport.peer.machine.name, first, second):
                 yield transport
 
     def of_process(self, process: LoopProcess | None) -> list[Transport]:
@@ -489,44 +487,17 @@ class Network:
         """Seconds that bytes take now."""
         least, most = _LATENCY
         usual = least + (most - least) * self.random.random()
-        if self._slow:
-            usual += sum(
-                extra
-                for first, second, extra in self._slow
-                if _match(sender, receiver, first, second) or _match(receiver, sender, first, second)
-            )
-        return usual
+        return usual + self.paths.extra_ms(sender.name, receiver.name) / 1000
 
     def is_cut(self, sender: Host, receiver: Host) -> bool:
         """Whether bytes do not get from one machine to another."""
-        return bool(self._cuts) and any(
-            _match(sender, receiver, first, second)
-            or (is_both_ways and _match(receiver, sender, first, second))
-            for first, second, is_both_ways in self._cuts
-        )
+        return self.paths.is_cut(sender.name, receiver.name)
 
     def is_blocked(self, sender: Host, receiver: Host) -> bool:
         """Whether they are cut, or one of them is a node that is frozen."""
         return sender.is_frozen or receiver.is_frozen or self.is_cut(sender, receiver)
 
-    def cut(self, first: str, second: str, *, is_both_ways: bool) -> Callable[[], None]:
-        """Cut links; the end of it."""
-        entry = (first, second, is_both_ways)
-        self._cuts.append(entry)
-
-        def mend() -> None:
-            self._cuts.remove(entry)
-            self.released()
-
-        return mend
-
-    def slow(self, first: str, second: str, seconds: float) -> Callable[[], None]:
-        """Make links slower; the end of it."""
-        entry = (first, second, seconds)
-        self._slow.append(entry)
-        return lambda: self._slow.remove(entry)
-
-    def freeze(self, machine: Host) -> Callable[[], None]:
+    def freeze(self, machine: Host) -> FaultEnd:
         """Freeze a node; the end of it."""
         machine.is_frozen = True
 
@@ -554,10 +525,6 @@ class Network:
         for transport in self.between(first, second):
             transport.silence()
             transport.peer.silence()
-
-
-def _match(sender: Host, receiver: Host, first: str, second: str) -> bool:
-    return fnmatchcase(sender.name, first) and fnmatchcase(receiver.name, second)
 
 
 def _error(number: int) -> OSError:

@@ -274,11 +274,13 @@ def test_random_plans_are_text_and_back() -> None:
     ("text", "reason"),
     [
         ("soon crash a", "expected a time such as 10s or 250ms, got 'soon'"),
-        ("10s crash", "expected TIME KIND TARGET, got '10s crash'"),
+        ("10s crash", "expected TIME KIND TARGET in '10s crash'"),
         ("10s cut a for 5s", "expected 2 targets of cut, got 1"),
         ("10s cut a b", "expected 'for' and a duration after cut"),
         ("10s crash a for ever", "expected a duration such as 10s after 'for', got 'ever'"),
         ("10s slow a b for 5s", "expected a latency such as 200ms after slow and its targets"),
+        ("10s drop a b for 5s", "expected no duration of drop"),
+        ("10s crash a b", "expected no more than 1 targets of crash"),
     ],
 )
 def test_what_is_not_a_plan_is_refused(text: str, reason: str) -> None:

@@ -34,7 +34,6 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from coordwire.broker.injection import parse_fault
 from coordwire.coordinator.model.embedded_protocol import read_named_assignment
-from coordwire.designs.simulator.faults import PlannedFault
 from coordwire.tap import Tap
 from coordwire.testing.simulation import (
     CHECKERS,
@@ -46,6 +45,7 @@ from coordwire.testing.simulation import (
     SimulatedWorld,
     Simulation,
 )
+from coordwire.testing.simulation.fault_plans import PlannedFault
 from coordwire.testing.simulation.world import Test
 from tests.interop.broker import Broker, Java
 from tests.testing.simulation import service

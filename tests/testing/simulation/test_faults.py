@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from coordwire.broker.cluster.facts import LogDirState
-from coordwire.designs.simulator import written_faults
 from coordwire.errors import Malformed
 from coordwire.testing.simulation import (
     KINDS,
@@ -21,6 +20,7 @@ from coordwire.testing.simulation import (
     Simulation,
     parse_plan,
 )
+from coordwire.testing.simulation.fault_plans import written_faults
 from coordwire.testing.simulation.runs import read_faults
 from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 

@@ -199,8 +199,8 @@ class MachineProcess(Process):
 
     def _read_later(self, link: Link, data: bytes) -> None:
         """A processor has had the time for a message."""
-        if self.node.process is self and not self.node.postpones(self._read, link, data):
-            self._read(link, data)
+        if self.node.process is self:
+            self.node.call(self._read, link, data)
 
     def _read(self, link: Link, data: bytes) -> None:
         self.machine.advance(self.node.now)

@@ -119,8 +119,8 @@ class Cluster:
         self._away_since = None
         for leader in dict.fromkeys((old, name)):
             process, node = self.process(leader), self.world.nodes[leader]
-            if process is not None and not node.postpones(process.on_leadership):
-                process.on_leadership()
+            if process is not None:
+                node.call(process.on_leadership)
 
     # --- topics ---
 
@@ -142,5 +142,5 @@ class Cluster:
         self.topics = TopicsImage(self._images.values(), version=self._version)
         for node in self.world.nodes.values():
             process = node.process
-            if isinstance(process, CoordinatorProcess) and not node.postpones(process.on_topics):
-                process.on_topics()
+            if isinstance(process, CoordinatorProcess):
+                node.call(process.on_topics)

@@ -152,14 +152,17 @@ class CoordinatorProcess(Process):
         if self.node.process is not self or self._writing is not batch:
             return
         error = self.cluster.append(epoch, [record for append in batch for record in append.encoded()])
-        if not self.node.postpones(self._written, batch, error):
+        if self.node.is_frozen:
+            self.node.call(self._written, batch, error)
+        else:
             delay = self.node.random.randint(0, 1)
             self.node.world.clock.at(self.node.now + delay, self._written, batch, error)
 
     def _written(self, batch: list[Append], error: ErrorCode | None) -> None:
         if self.node.process is not self or self._writing is not batch:
             return
-        if self.node.postpones(self._written, batch, error):
+        if self.node.is_frozen:
+            self.node.call(self._written, batch, error)
             return
         self.shard.advance(self.node.now)
         self._settle()

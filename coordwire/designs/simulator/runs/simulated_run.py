@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from coordwire.designs.simulator.drafts.zookeeper_capture import ZooKeeperTap
-from coordwire.designs.simulator.faults import PlannedFault, random_faults
+from coordwire.designs.simulator.faults import random_faults
 from coordwire.designs.simulator.message_flow import MessageFlow
 from coordwire.designs.simulator.runs.every_design import (
     METADATA_MS,
@@ -23,6 +23,7 @@ from coordwire.designs.simulator.runs.every_design import (
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, RunObserver, TrafficCount, measure
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import World
+from coordwire.testing.simulation.fault_plans import PlannedFault
 
 __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
 
