@@ -19,7 +19,7 @@ from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
-from coordwire.designs.dialects import dialect_options
+from coordwire.dialects import dialect_options
 from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
