@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from coordwire.capture.jsonlines import encode
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_values
 from coordwire.codec.fields import LEAF_FACTOR
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.codec.interpreter.encoder import Writer
 from coordwire.codec.program import message_program
 from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber
+from coordwire.codec.walk import entity_values
 from coordwire.errors import CoordwireError
 from coordwire.jsonform import to_json
 from coordwire.limits import current, limits

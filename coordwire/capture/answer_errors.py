@@ -15,9 +15,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import FrameEntry
-from coordwire.codec.entities import entity_field, entity_places, entity_values
 from coordwire.codec.message import Struct
-from coordwire.codec.walk import FieldSelection, elements, fields_of
+from coordwire.codec.walk import (
+    FieldSelection,
+    elements,
+    entity_field,
+    entity_places,
+    entity_values,
+    fields_of,
+)
 from coordwire.versions import ApiKey
 
 __all__ = [

@@ -41,7 +41,7 @@ from coordwire.client.routing import (
 )
 from coordwire.client.settings import Address, ClientSettings
 from coordwire.codec import Message, Response
-from coordwire.codec.entities import entity_places
+from coordwire.codec.walk import entity_places
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.errors import NotInVersion
 from coordwire.messages import (

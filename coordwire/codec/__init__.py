@@ -3,7 +3,6 @@
     message.py      Struct, Message, Request and Response, the base classes: a fast back end first,
                     then the interpreter
     walk.py         fields and values of any message: the walk that all other packages use
-    entities.py     which values of a message are group ids, member ids, topics, errors
     declarations.py field, array and struct: how a generated class says its fields' wire form
     class_docs.py   what help and inspect.signature give of a generated class
     fields.py       Field and FieldTable: what it says, in every version

@@ -4,6 +4,7 @@
     TOPICS = FieldSelection(lambda field: field.entity == "topic_name")
     for path, owner, field, value in TOPICS.places(message): ...      only these, and quickly
     for value in TOPICS.values(message): ...                          the same without paths
+    for group in entity_values(message, "group_id"): ...              values by what they identify
 
 Strategy: `fields_of` is one level, for code that lays out structs by itself; `walk` goes through every level;
 a `FieldSelection` finds once for each class which fields match or lead to some that do, and visits nothing
@@ -20,12 +21,23 @@ are not fields: they are in `owner.tags`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from coordwire.codec.fields import Field, VersionLayout
 from coordwire.codec.message import Struct
 
-__all__ = ["FieldPlace", "FieldSelection", "elements", "fields_of", "layout_of", "walk"]
+__all__ = [
+    "FieldPlace",
+    "FieldSelection",
+    "elements",
+    "entity_field",
+    "entity_places",
+    "entity_values",
+    "fields_of",
+    "layout_of",
+    "walk",
+]
 
 
 class FieldPlace(NamedTuple):
@@ -158,3 +170,25 @@ def _places(
                 yield FieldPlace(path, value, field, content)
             else:
                 yield from _places(content, struct, classes, f"{path}.")
+
+
+def entity_values(value: Struct | None, *entities: str) -> Iterator[Any]:
+    """The values of the fields with these entities, at any depth; those of arrays one by one."""
+    return iter(()) if value is None else _selection(entities).values(value)
+
+
+def entity_places(value: Struct | None, *entities: str) -> Iterator[FieldPlace]:
+    """The same, each with its path ("topics[0].error_code") and the struct that has it."""
+    return iter(()) if value is None else _selection(entities).places(value)
+
+
+@cache
+def _selection(entities: tuple[str, ...]) -> FieldSelection:
+    return FieldSelection(lambda field: field.entity in entities)
+
+
+@cache
+def entity_field(cls: Any, entity: str) -> str | None:
+    """The name of the first field of a class itself, not of structs inside, that holds one value of this
+    entity; None if there is none."""
+    return next((field.name for field in fields_of(cls) if field.entity == entity and not field.array), None)

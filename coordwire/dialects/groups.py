@@ -15,10 +15,10 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import owned
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["DraftGroups"]
 

@@ -28,10 +28,10 @@ from coordwire.enums.numbers import ZooKeeperErrorCode
 from coordwire.errors import DecodeError
 from coordwire.timeline.consumer_data import owned
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member
 from coordwire.timeline.rebalance import Trigger
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["ZooKeeperGroups"]
 

@@ -17,7 +17,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import withheld
-from coordwire.codec.entities import entity_values
+from coordwire.codec.walk import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame

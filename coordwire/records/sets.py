@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple, overload
 from uuid import UUID
 
 from coordwire.codec import Message, Struct
-from coordwire.codec.entities import entity_field
-from coordwire.codec.walk import FieldSelection
+from coordwire.codec.walk import FieldSelection, entity_field
 from coordwire.records import batch_reader, kafka_07
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, OnError, UnreadableRange

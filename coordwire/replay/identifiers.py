@@ -16,8 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
-from coordwire.codec.entities import entity_values
-from coordwire.codec.walk import fields_of
+from coordwire.codec.walk import entity_values, fields_of
 from coordwire.errors import CoordwireError
 from coordwire.records import RecordBatch, backend, batches
 from coordwire.records.batch import CRC_AT, CRC_FROM, HEADER

@@ -27,8 +27,7 @@ from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExce
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.streams import Stream, open_stream
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_field
-from coordwire.codec.walk import FieldSelection
+from coordwire.codec.walk import FieldSelection, entity_field
 from coordwire.connection.dialect import KAFKA
 from coordwire.connection.kafka import is_fire_and_forget
 from coordwire.connection.receive_buffer import ReceiveBuffer

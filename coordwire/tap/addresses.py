@@ -18,9 +18,8 @@ from itertools import islice
 from typing import Any, cast
 
 from coordwire.client.settings import Address
-from coordwire.codec.entities import entity_field
 from coordwire.codec.message import Message, Struct
-from coordwire.codec.walk import FieldSelection
+from coordwire.codec.walk import FieldSelection, entity_field
 from coordwire.errors import CoordwireError, DecodeError, Truncated, counted
 from coordwire.frames import PREFIX, read_response
 from coordwire.messages import find_message

@@ -16,8 +16,7 @@ from uuid import UUID
 from coordwire.broker.cluster.fetch_sessions import FetchKey, FetchSession
 from coordwire.client.settings import Address
 from coordwire.codec import Struct
-from coordwire.codec.entities import entity_field
-from coordwire.codec.walk import FieldSelection, fields_of
+from coordwire.codec.walk import FieldSelection, entity_field, fields_of
 from coordwire.messages import FetchRequest, FetchResponse, find_message
 from coordwire.messages.keys import FACTS
 

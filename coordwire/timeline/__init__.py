@@ -11,7 +11,6 @@
     consumer_data.py    what members' messages hold
     lag.py              how many records a group has left to read
     totals.py           what a group's events amount to
-    sightings.py        where and when something was seen
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported

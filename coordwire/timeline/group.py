@@ -34,10 +34,10 @@ from coordwire.timeline.events import (
     TopicPartition,
     partitions_moved,
 )
+from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
-from coordwire.timeline.sightings import MemberName, Seen, remember
 
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 

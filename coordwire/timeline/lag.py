@@ -15,7 +15,7 @@ from itertools import islice
 
 from coordwire._speedups.rows import row_maker
 from coordwire.timeline.events import LagMeasured, LagReason, TopicPartition
-from coordwire.timeline.sightings import Seen, remember
+from coordwire.timeline.evidence import Seen, remember
 
 __all__ = ["Lag"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coordwire.timeline.events import Cause
-from coordwire.timeline.sightings import Seen, is_before
+from coordwire.timeline.evidence import Seen, is_before
 
 __all__ = ["Rebalance", "Trigger"]
 

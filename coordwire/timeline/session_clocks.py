@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["SessionClocks"]
 

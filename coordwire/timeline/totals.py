@@ -27,7 +27,7 @@ from coordwire.timeline.events import (
     TopicPartition,
     Unanswered,
 )
-from coordwire.timeline.sightings import remember
+from coordwire.timeline.evidence import remember
 
 __all__ = ["GroupStory", "stories"]
 

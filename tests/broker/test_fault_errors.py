@@ -14,7 +14,7 @@ from coordwire.broker.handlers import APIS, ApiCall
 from coordwire.broker.injection import FaultHandle, FaultRule, Faults
 from coordwire.broker.injection.faulted_call import faulted
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_places
+from coordwire.codec.walk import entity_places
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     CreateTopicsRequest,

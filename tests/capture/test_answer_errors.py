@@ -19,7 +19,7 @@ from coordwire.capture.answer_errors import (
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_places
+from coordwire.codec.walk import entity_places
 from coordwire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,

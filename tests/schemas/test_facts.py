@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from coordwire.codec import Field, Struct
-from coordwire.codec.entities import entity_field, entity_values
+from coordwire.codec.walk import entity_field, entity_values
 from coordwire.enums import ErrorCode, enum_of
 from coordwire.messages import __all__ as names
 from coordwire.messages import find_message

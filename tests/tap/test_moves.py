@@ -20,7 +20,7 @@ import pytest
 from coordwire.broker import Broker, BrokerThread
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.client import ClientSettings, SyncClient, addresses, connect_sync
-from coordwire.codec.entities import entity_values
+from coordwire.codec.walk import entity_values
 from coordwire.messages import (
     AlterPartitionReassignmentsRequest,
     CreateTopicsRequest,

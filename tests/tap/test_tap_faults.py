@@ -18,7 +18,7 @@ from coordwire.broker import Broker, BrokerThread
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.broker.injection import FaultHandle
 from coordwire.capture import FrameEntry
-from coordwire.codec.entities import entity_values
+from coordwire.codec.walk import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.tap import Tap, TapThread
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.classic_silence import MS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import MOST_GENERATIONS, Awaited, Departures, replayed
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
-from coordwire.timeline.sightings import Seen
 
 SESSION, PATIENCE = 10, 5
 

@@ -19,8 +19,8 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.timeline.evidence import MemberName, Seen
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
-from coordwire.timeline.sightings import MemberName, Seen
 
 DATA = Path(__file__).parent.parent / "data" / "stories"
 SECOND = 1_000_000_000

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coordwire.timeline.from_wire
-from coordwire.timeline.evidence import Evidence, MemberClaim, Silence
+from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen, Silence
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, SessionTimeout
-from coordwire.timeline.sightings import MemberName, Seen
 
 SECOND = 1_000_000_000
 NAMES = st.builds(MemberName, st.sampled_from("gh"), st.sampled_from("ab"))

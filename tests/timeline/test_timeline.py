@@ -63,8 +63,8 @@ from coordwire.timeline.events import (
     TopicPartition,
     TransactionStep,
 )
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.timeline import Timeline, timeline
-from coordwire.timeline.sightings import Seen
 from coordwire.timeline.totals import stories
 from tests.capture.test_drafts import recorded
 from tests.conversations import CONVERSATIONS, spoken

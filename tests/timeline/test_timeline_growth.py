@@ -46,10 +46,10 @@ from coordwire.messages.streams_group_heartbeat import (
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.timeline import lag
 from coordwire.timeline.events import LagMeasured, MemberJoined
+from coordwire.timeline.evidence import MemberName
 from coordwire.timeline.from_wire import commits
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
 from coordwire.timeline.from_wire.timeline import timeline
-from coordwire.timeline.sightings import MemberName
 from tests.growth import assert_linear
 from tests.timeline.script import Script, assignment, only
 from tests.timeline.test_modern import beat

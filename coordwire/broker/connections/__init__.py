@@ -4,7 +4,7 @@
     turns.py              which connection works next
     connection_memory.py  the bytes that all connections hold
     version_fit.py        answers in older versions, and in place of those that are too long
-    recorded_connection.py  what is recorded of a connection; blanked_frames.py: without secrets
+    recorded_connection.py  what is recorded of a connection, without secrets
 
 Rules: nothing that a client sends raises; what no Kafka broker would answer closes the connection.
 """

@@ -29,9 +29,8 @@ from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, has_not
 from coordwire.cli.selection.expressions import FilterError, Name
 from coordwire.cli.selection.names import TopicNames, groups, members
 from coordwire.codec import Field, Message, Struct
-from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.codec.walk import fields_of, layout_of
+from coordwire.codec.walk import entity_values, fields_of, layout_of
 from coordwire.connection.dialect import Direction
 from coordwire.dialects import CALLS
 from coordwire.enums import enum_of, meaning

@@ -30,9 +30,8 @@ from uuid import UUID
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.redaction.entry_secrets import is_fully_decoded
 from coordwire.codec import Struct
-from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.codec.walk import FieldSelection
+from coordwire.codec.walk import FieldSelection, entity_values
 from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
 

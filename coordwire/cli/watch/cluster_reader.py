@@ -25,7 +25,7 @@ from coordwire.messages import MetadataRequest, MetadataResponse
 from coordwire.messages.metadata import MetadataRequestTopic, MetadataResponseTopic
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import TopicPartition
-from coordwire.timeline.sightings import remember
+from coordwire.timeline.evidence import remember
 
 __all__ = ["Backoff", "ClusterReader", "NodeReply", "meaning_of"]
 

@@ -27,7 +27,7 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.sightings import remember
+from coordwire.timeline.evidence import remember
 from coordwire.timeline.totals import GroupStory
 
 __all__ = ["GroupBoard", "KnownLag", "MetricsServer"]

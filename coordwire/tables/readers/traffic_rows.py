@@ -22,8 +22,8 @@ from coordwire.capture.body_text import NO_TEXT, body_text, has_no_codes, known_
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import text
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
-from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
+from coordwire.codec.walk import entity_values
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CoordwireError
 from coordwire.records import UnreadableRange, batches

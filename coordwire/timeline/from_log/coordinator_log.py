@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_field
+from coordwire.codec.walk import entity_field
 from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record
 from coordwire.messages.record_types import RECORD_TYPES

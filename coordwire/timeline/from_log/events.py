@@ -25,13 +25,13 @@ from coordwire.timeline.events import (
     OffsetCommitted,
     TransactionStep,
 )
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_log.compaction import decide
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import between_records
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["log_timeline", "topic_names"]
 

@@ -24,6 +24,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, has_pattern, wanted_topics
 from coordwire.timeline.events import Cause
+from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.from_wire.classic_requests import is_heir, joining_member, leavers
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS
 from coordwire.timeline.from_wire.classic_state import MOST_WAITING, ClassicState
@@ -34,7 +35,6 @@ from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_generation, of_join
-from coordwire.timeline.sightings import Seen, is_before, remember
 
 __all__ = ["ClassicGroup"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import subscribe_by_offer
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["PendingJoins", "is_heir", "joining_member", "leavers"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from coordwire.timeline.events import Leaving
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.classic_timers import Awaited, Departures, Replayed, replayed
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance
 from coordwire.timeline.session_clocks import SessionClocks
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["MOST_REPLAYED", "MS", "NEAR_NS", "SilentMembers"]
 

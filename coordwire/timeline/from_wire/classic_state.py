@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from coordwire.timeline.events import Leaving
+from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, is_heir
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import Departures
@@ -31,7 +32,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_rejoin_demand
-from coordwire.timeline.sightings import Seen, is_before, remember
 
 __all__ = ["MOST_WAITING", "ClassicState"]
 

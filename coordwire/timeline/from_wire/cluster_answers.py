@@ -13,11 +13,11 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.group_table import GroupTable, TopicsById
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.topic_changes import CHANGES_TOPICS
-from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["OTHER_APIS", "OtherAnswers"]

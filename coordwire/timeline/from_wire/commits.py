@@ -16,10 +16,10 @@ from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.rebalance_cost import Costs
 from coordwire.timeline.from_wire.repeated_answers import PartitionEnd
 from coordwire.timeline.lag import Lag
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["Commits"]
 

@@ -23,10 +23,9 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
-from coordwire.timeline.evidence import Evidence, MemberClaim
+from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.sightings import MemberName, Seen
 
 __all__ = ["ENDED", "ConnectionEnds", "LastRequests"]
 

@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from coordwire.capture.entries import ConnectionEnd
 from coordwire.timeline.events import BrokerAway
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["BrokerEnds", "Coordinators", "broker_of"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.member_death import SessionTimeout
 from coordwire.timeline.from_wire.unseen_members import UnseenMembers
 from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["ASSIGNMENT_INTERVAL_NS", "LATEST_EPOCH_NS", "NEAR_NS", "EpochCauses"]
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import Kind
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
@@ -26,7 +27,6 @@ from coordwire.timeline.from_wire.migrating_group import (
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import UNAVAILABLE, Holes
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 

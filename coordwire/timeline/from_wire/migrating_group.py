@@ -17,6 +17,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, changed, id_text
 from coordwire.timeline.events import GroupConverted, TopicPartition
+from coordwire.timeline.evidence import Seen, is_before
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
@@ -26,7 +27,6 @@ from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
-from coordwire.timeline.sightings import Seen, is_before
 
 __all__ = ["ConsumerGroup", "to_classic", "to_classic_unseen", "to_consumer"]
 

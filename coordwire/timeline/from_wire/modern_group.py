@@ -18,6 +18,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
 from coordwire.timeline.from_wire.member_death import MS
 from coordwire.timeline.from_wire.modern_state import ModernState, give_up_by_ns
@@ -25,7 +26,6 @@ from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["ModernGroup"]
 

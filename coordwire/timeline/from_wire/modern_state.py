@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from coordwire.timeline.consumer_data import has_pattern
 from coordwire.timeline.events import Kind, Leaving, Outcome
-from coordwire.timeline.evidence import MemberClaim, Silence
+from coordwire.timeline.evidence import MemberClaim, MemberName, Seen, Silence
 from coordwire.timeline.from_wire.epoch_causes import (
     ASSIGNMENT_INTERVAL_NS,
     LATEST_EPOCH_NS,
@@ -35,7 +35,6 @@ from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_unseen_epoch
-from coordwire.timeline.sightings import MemberName, Seen
 
 __all__ = ["FAR_NS", "ModernState", "give_up_by_ns"]
 

@@ -19,8 +19,8 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.lag import Lag
-from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["COSTLY", "Costs"]
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["Reconciliation"]
 

@@ -18,8 +18,8 @@ from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import wanted_topics
 from coordwire.timeline.events import Kind
+from coordwire.timeline.evidence import MemberName
 from coordwire.timeline.from_wire.connection_ends import LastRequests
-from coordwire.timeline.sightings import MemberName
 from coordwire.versions import ApiKey
 
 MOST = 20_000

@@ -24,6 +24,7 @@ from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
 from coordwire.timeline.events import CaptureHole, ErrorMet, GroupEvent, Kind
+from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
@@ -50,7 +51,6 @@ from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.repeated_answers import RepeatedAnswers
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
 from coordwire.timeline.group import UNAVAILABLE, Group
-from coordwire.timeline.sightings import MemberName, Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordwire.timeline.evidence import cited
-from coordwire.timeline.sightings import Seen
+from coordwire.timeline.evidence import Seen, cited
 from coordwire.versions import ApiKey
 
 __all__ = ["CHANGES_TOPICS", "TopicChanges"]

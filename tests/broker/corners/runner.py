@@ -11,7 +11,7 @@ from uuid import UUID
 
 from coordwire import Connection, decode_response
 from coordwire.codec import Message
-from coordwire.codec.entities import entity_places
+from coordwire.codec.walk import entity_places
 from coordwire.connection.events import ConnectionClosed, ResponseReceived
 from coordwire.errors import CoordwireError
 from coordwire.messages import find_message
