@@ -54,12 +54,8 @@ STEADY: Mapping[type[Message], Mapping[int, SteadyAnswer | None]] = {
     request: dict.fromkeys(versions, IMMEDIATE[request].steady if request in IMMEDIATE else None)
     for request, versions in REQUESTS.items()
 }
-"""The fast path of each request type in each version, None where it has none."""
-
-NOT_STEADY: Mapping[type[Message], Mapping[int, SteadyAnswer | None]] = {
-    request: dict.fromkeys(versions) for request, versions in REQUESTS.items()
-}
-"""The same for a shard that has no service: none."""
+"""The fast path of each request type in each version, None where it has none; in a shard that has no
+service it finds no group."""
 
 
 def refused_request(kind: type[Message], version: int) -> Exception:

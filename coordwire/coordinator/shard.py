@@ -34,7 +34,7 @@ from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expir
 from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, KINDS, NOT_STEADY, STEADY, refused_request, route
+from coordwire.coordinator.requests import IMMEDIATE, KINDS, STEADY, refused_request, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
@@ -85,6 +85,7 @@ class Shard:
         partition: its number, which appends have. outbox: shared by the shards of a `GroupCoordinator`.
         """
         self._enter(ShardStatus.ABSENT)
+        self._steady = STEADY
         self.partition = partition
         self._outbox = outbox or Outbox()
         self._effects = self._outbox.effects
@@ -273,7 +274,6 @@ class Shard:
     def _enter(self, status: ShardStatus) -> None:
         self.status = status
         self._error = int(_ERRORS[status])
-        self._steady = STEADY if status is ShardStatus.ACTIVE else NOT_STEADY
 
     # --- the log ---
 

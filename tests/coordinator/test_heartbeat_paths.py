@@ -17,13 +17,13 @@ from uuid import UUID
 import pytest
 
 from coordwire.codec import Message
-from coordwire.coordinator import RequestContext, Shard, ShardStatus
+from coordwire.coordinator import RequestContext, Shard
 from coordwire.coordinator.incoming import SteadyAnswer
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.share_group import ShareGroupModel
-from coordwire.coordinator.requests import NOT_STEADY
+from coordwire.coordinator.requests import STEADY
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
@@ -50,9 +50,9 @@ _TICKETS = 1_000_000
 class _SlowShard(Shard):
     """A shard without the fast path."""
 
-    def _enter(self, status: ShardStatus) -> None:
-        super()._enter(status)
-        self._steady = NOT_STEADY
+    def __init__(self, **inputs: Any) -> None:
+        super().__init__(**inputs)
+        self._steady = {kind: dict.fromkeys(versions) for kind, versions in STEADY.items()}
 
 
 class _CountingShard(Shard):
@@ -61,12 +61,9 @@ class _CountingShard(Shard):
     def __init__(self, **inputs: Any) -> None:
         self.answered: Counter[type[Message]] = Counter()
         super().__init__(**inputs)
-
-    def _enter(self, status: ShardStatus) -> None:
-        super()._enter(status)
         self._steady = {
             kind: {version: self._counting(kind, steady) for version, steady in versions.items()}
-            for kind, versions in self._steady.items()
+            for kind, versions in STEADY.items()
         }
 
     def _counting(self, kind: type[Message], steady: SteadyAnswer | None) -> SteadyAnswer | None:

@@ -2,8 +2,7 @@
 
 timeline.py         captures' entries to events
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
-steady_beats.py     heartbeats that repeat the last one, known by their bytes; repeated_answers.py: the
-                    same of answers to Fetch, Metadata and ApiVersions
+repeated_answers.py answers to Fetch, Metadata and ApiVersions that repeat one, known by their bytes
 group_table.py      all groups in some captures, by the protocol that each speaks at the time
 classic_group.py    a classic group, by its frames; classic_requests.py: its members' requests, and
                     JoinGroups without an answer; classic_state.py: its members and its rebalance;

@@ -13,8 +13,7 @@ from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import ErrorMet, Kind, Unanswered
-from coordwire.timeline.evidence import Seen
-from coordwire.timeline.from_wire.steady_beats import Beat
+from coordwire.timeline.sightings import Seen
 from coordwire.versions import ApiKey, api_name
 
 __all__ = [
@@ -65,9 +64,9 @@ def _client_of(flow: str) -> str | None:
     return flow.partition(" > ")[0] or None
 
 
-def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
+def unanswered(place: Seen, request: Asked, *, unreadable: bool = False) -> Unanswered:
     """A request that no answer was seen to, or none that can be read."""
-    group, key, member_id, client_id = request.asks if isinstance(request, Beat) else request
+    group, key, member_id, client_id = request
     return Unanswered(
         group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
         client_id=client_id, unreadable=unreadable,

@@ -20,7 +20,6 @@ from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
-from coordwire.timeline.from_wire.member_death import MS
 from coordwire.timeline.from_wire.modern_state import ModernState, give_up_by_ns
 from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member, Owned
@@ -119,20 +118,6 @@ class ModernGroup(ModernState):
             self.disturbed(trigger, request_place)
         member.away = False
         self._reconcile(member, request, message, place, request_place)
-
-    def goes_on(self, member: Member, epoch: int, interval_ms: int, place: Seen, request_place: Seen) -> None:
-        """`heartbeat` of a member that asks for nothing, and is given nothing but this epoch."""
-        if interval_ms > 0:
-            self.timeout.interval_ns = interval_ms * MS
-        self.alive_at(member, request_place, place)
-        if self.over(request_place) is not None:
-            self._expire_or_doubt(self._is_settled(request_place) and epoch == self.generation, request_place)
-        member.away = False
-        if self.generation is not None and epoch <= self.generation:
-            member.generation = epoch
-        else:
-            self.in_epoch(member, epoch, place, request_place)
-        self.takes_up(member, False, place)
 
     def _joins(
         self, old: Member | None, member_id: str, entry: FrameEntry, request: Any, message: Any,

@@ -32,7 +32,6 @@ from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
 from coordwire.timeline.from_wire.coordinators import Coordinators, broker_of
 from coordwire.timeline.from_wire.group_frames import (
     ABOUT_A_GROUP,
-    BEATS,
     CLASSIC,
     COMMITS,
     JOINING,
@@ -49,7 +48,6 @@ from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.repeated_answers import RepeatedAnswers
-from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
 from coordwire.timeline.group import UNAVAILABLE, Group
 from coordwire.versions import ApiKey
 
@@ -63,13 +61,6 @@ _HEARTBEAT, _API_VERSIONS, _METADATA = map(int, (ApiKey.HEARTBEAT, ApiKey.API_VE
 _NO_CODE = bytes(2)
 _FETCH, _SHARE_FETCH = int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
-_GROUPS: dict[int, type[AnyGroup]] = {
-    _HEARTBEAT: ClassicGroup,
-    **dict.fromkeys(map(int, MODERN), ModernGroup),
-    int(ApiKey.CONSUMER_GROUP_HEARTBEAT): ConsumerGroup,
-}
-"""By a heartbeat's API, the class of a group that is about."""
-
 _KEPT_AS: dict[int, Kind] = {key: kept_as(MODERN.get(key, "classic")) for key in ABOUT_A_GROUP}
 """By an API, the kind that its groups are kept as."""
 
@@ -127,16 +118,14 @@ class Timeline:
         self._dialect = dialect
         self._dialect_groups: DialectGroups | None = None
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
-        self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
+        self._waiting: OrderedDict[Seen, Asked] = OrderedDict()
         self._last_frame: FrameEntry | None = None
-        self._beats = SteadyBeats()
         self._repeated = RepeatedAnswers(self._names)
         self._requests: dict[int | None, _Handler] = {
             None: self._unknown_answer,
             **dict.fromkeys(USED_APIS, self._other_request),
             **dict.fromkeys((_FETCH, _SHARE_FETCH), self._fetch_request),
             **dict.fromkeys(ABOUT_A_GROUP, self._group_request),
-            **dict.fromkeys(BEATS, self._beat_request),
         }
         """By their API; no others' requests say anything. An answer without its request is among them."""
         self._answers: dict[int | None, _Handler] = {
@@ -145,7 +134,6 @@ class Timeline:
             _METADATA: self._topics_answer,
             _FETCH: self._fetch_answer,
             **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
-            **dict.fromkeys(BEATS, self._beat_answer),
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
 
@@ -211,62 +199,7 @@ class Timeline:
             return None
         return entry.message
 
-    # --- heartbeats and commits that repeat ---
-
-    def _beat_request(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        """A heartbeat. Most are of groups that nothing happens to, and are known by their bytes."""
-        body = entry.body
-        beat = self._beats.known.get(body[:4] + body[8:])
-        if beat is None:
-            return self._group_request(entry)
-        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
-        waiting = self._waiting
-        waiting[place] = beat
-        if len(waiting) > MOST_UNANSWERED:
-            del waiting[next(iter(waiting))]
-        if (group := self._groups.at(beat.group_key)) is not None:
-            group.asks(beat.member_id, place)
-        if self._ends is not None:
-            requests = beat.requests
-            if requests is not None and requests.flow is entry.flow and requests.is_kept:
-                requests.add(place)
-            else:
-                beat.requests = self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
-        return ()
-
-    def _beat_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        """The answer to a heartbeat, if it gives nothing new."""
-        request_entry: Any = entry.request
-        asked_at: Any = (
-            request_entry.time_ns,
-            request_entry.capture,
-            request_entry.number,
-            request_entry.packet,
-        )  # equal to its place
-        beat = self._waiting.get(asked_at)
-        if type(beat) is not Beat or not request_entry.body:
-            beat = self._beats.find(request_entry)
-        if beat is None or beat.answer != entry.body[4:]:
-            return self._group_answer(entry)
-        group = self._groups.at(beat.group_key)
-        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.member_id)) is None:
-            return self._group_answer(entry)
-        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
-        self._waiting.pop(asked_at, None)
-        if beat.flow is not request_entry.flow:
-            beat.flow = request_entry.flow
-            self._coordinators.accepts_answer(group, beat.flow, place, accepted=True)
-        if isinstance(group, ClassicGroup):
-            group.stays(member, beat.epoch, place)
-        else:
-            group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
-            if group.pending or member.classic:  # else no member has left
-                group = self._groups.current(group, beat.member_id, place)
-        return self._events(group.drain()) if group.pending else ()
-
-    def _beat_of(self, waits: Asked | Beat | None, request_entry: FrameEntry) -> Beat | None:
-        """The heartbeat that a request is. waits: what is noted of it until its answer is seen."""
-        return waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
+    # --- commits whose answers say nothing ---
 
     def _commit_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """A commit's answer, which isn't read where it is known to have no error code."""
@@ -474,8 +407,7 @@ class Timeline:
             return self._events(self._unreadable(entry))
         place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         key: Any = entry.api_key
-        beat = self._beats.learn_request(entry, message, _KEPT_AS[key]) if key in BEATS else None
-        self._asks(entry, key, message, place, beat)
+        self._asks(entry, key, message, place)
         if key not in JOINING:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
@@ -488,13 +420,12 @@ class Timeline:
             group.sync_request(message, place)
         return self._events(group.drain()) if group.pending else ()
 
-    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen, beat: Beat | None) -> None:
-        """A member's request waits for its answer. beat: the heartbeat that it is, if that may repeat."""
+    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen) -> None:
+        """A member's request waits for its answer."""
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
             self._ends.asks(entry, group_id, member_id, _KEPT_AS[key], place)
-        request: Asked | Beat = beat or (group_id, key, member_id or None, entry.client_id)
-        remember(self._waiting, place, request, MOST_UNANSWERED)
+        remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
@@ -521,7 +452,7 @@ class Timeline:
         place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         at = request_entry
         asked_place = _new(Seen, (at.time_ns, at.capture, at.number, at.packet))
-        waits = self._waiting.pop(asked_place, None)
+        self._waiting.pop(asked_place, None)
         if self._ends is not None and not request.member_id and getattr(message, "member_id", None):
             name = _new(MemberName, (request.group_id, message.member_id))  # which the answer gives it
             self._ends.speaks(name, _KEPT_AS[key], request_entry.flow, asked_place)
@@ -539,8 +470,6 @@ class Timeline:
             if key in JOINING:
                 group = self._of_classic(entry, request_entry, request, message, place, asked_place)
             else:
-                if not message.error_code:
-                    self._beats.learn_answer(self._beat_of(waits, request_entry), entry, message)
                 group = self._beat(entry, request_entry, message, place, asked_place)
         if group is not None and group.pending:
             events += group.drain()

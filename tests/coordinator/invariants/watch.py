@@ -19,7 +19,7 @@ from coordwire.coordinator import Answer, Append, Effect, RequestContext, Shard,
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.requests import NOT_STEADY
+from coordwire.coordinator.requests import STEADY
 from coordwire.logs import LogRecord
 
 __all__ = ["Call", "Checker", "Violation", "WatchedShard"]
@@ -100,6 +100,7 @@ class WatchedShard(Shard):
         self.handling: Call | None = None
         self.checkers: list[Checker] = []
         super().__init__(**settings)
+        self._steady = {kind: dict.fromkeys(versions) for kind, versions in STEADY.items()}  # all are handled
         self.checkers = [make(self) for make in checkers]
 
     # --- what checkers look at ---
@@ -142,10 +143,6 @@ class WatchedShard(Shard):
                 self.advance(self.now)
             else:
                 return
-
-    def _enter(self, status: ShardStatus) -> None:
-        super()._enter(status)
-        self._steady = NOT_STEADY  # so that each request comes to `_handle`
 
     def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
         call = Call(ticket, request, version, context, self.now, self.status)

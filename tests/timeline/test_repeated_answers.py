@@ -1,4 +1,4 @@
-"""Frames that are known by their bytes or their text: the same stories as from reading each of them."""
+"""Answers that are known by their bytes or their text: the same stories as from reading each of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire import repeated_answers, steady_beats
+from coordwire.timeline.from_wire import repeated_answers
 from coordwire.timeline.from_wire import timeline as wire_timeline
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
 from tests.bench import group_traffic
@@ -52,7 +52,6 @@ def story(data: bytes, *, lazy: bool = True) -> list[GroupEvent]:
 def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]:
     """Each frame read, and nothing known by its bytes."""
     with monkeypatch.context() as patch:
-        patch.setattr(steady_beats, "LONGEST", -1)
         patch.setattr(repeated_answers, "LONGEST", -1)
         patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
         return list(timeline(Capture(io.BytesIO(data), "x").entries_and_ends(), ends=True))
@@ -87,25 +86,10 @@ def made(chance: random.Random, frames: int, mostly: str = "heartbeats") -> byte
 def test_stories_of_made_traffic(seed: int, mostly: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_traffic, "GROUPS", 8)
     chance = random.Random(seed)
-    if seed % 2:
-        monkeypatch.setattr(steady_beats, "MOST", 5)
     data = made(chance, 2_500 if mostly == "heartbeats" else 1_000, mostly)
     expected = slow_story(data, monkeypatch)
     assert len(expected) > 100
     assert story(data) == expected
-
-
-def test_steady_heartbeats_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_traffic, "GROUPS", 8)
-    data = as_pcap(islice(group_traffic.traffic(), 6_000))
-    story_of, beats, read_ones = Timeline(), 0, 0
-    for entry in read(data):
-        list(story_of.feed(entry))
-        if isinstance(entry, FrameEntry) and entry.api_key in (12, 68) and entry.number > 1_500:
-            beats += 1
-            read_ones += type(entry) is FrameEntry
-    assert beats > 1_000
-    assert read_ones < beats / 5
 
 
 def test_frames_that_say_nothing_of_groups_are_not_decoded() -> None:
