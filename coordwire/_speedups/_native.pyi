@@ -191,10 +191,9 @@ class FrameWalk:
         dialect: object,
         routes: dict[int, Any],
         summary: object,
-        share: object,
         telling: int,
         eager: int,
-        numbers: tuple[int, int, int, int],
+        numbers: tuple[int, int, int],
         /,
     ) -> FrameWalk: ...
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...

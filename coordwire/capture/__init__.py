@@ -13,7 +13,6 @@
     entries.py              what a reader gets: a frame, or an unreadable range
     frame_decoding.py       frames to their entries' content; lazy entries: decoded at the first question
     reader.py               any input to entries
-    share.py                one share of a capture's frames, where several readers share the work
     rotation.py             the files of a rotated capture: as one stream, and requests answered in the next
     answer_errors.py        the error codes of a response, by name, and which are routine
     body_text.py            a frame's body in JSON, straight from its bytes

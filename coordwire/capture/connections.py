@@ -31,7 +31,6 @@ from coordwire.capture.flows import (
 )
 from coordwire.capture.frame_walks import frame_walk
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -129,8 +128,8 @@ class _Link:
 class Connections:
     """Reads the events of one capture. `conversations`: makes those that a new connection may be, first the
     one that it is if its port was named; `ports`: those of brokers, whatever their connections carry;
-    `share`: of the frames that are given out; `lazy`: whether entries are lazy where they can be; `ended`:
-    called with each FIN and RST of connections that are read, and with answers that are held back."""
+    `lazy`: whether entries are lazy where they can be; `ended`: called with each FIN and RST of connections
+    that are read, and with answers that are held back."""
 
     def __init__(
         self,
@@ -139,13 +138,11 @@ class Connections:
         conversations: Callable[[], Sequence[AnyConversation]],
         *,
         ports: Collection[int] = (),
-        share: Share | None = None,
         lazy: bool = False,
         ended: Callable[[ConnectionSign], None] | None = None,
     ) -> None:
         self.capture = capture
         self._ended = ended
-        self.share = share
         self.lazy = lazy
         self.summary = summary
         self.conversations = conversations
@@ -158,7 +155,7 @@ class Connections:
         self._open_frames_size = 0
         self._early_size = 0
         self._routes: dict[int, _Route] = {}
-        self._walk = frame_walk(_Route, self._routes, summary, share) if lazy else None
+        self._walk = frame_walk(_Route, self._routes, summary) if lazy else None
 
     def batches(
         self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign]
@@ -166,9 +163,6 @@ class Connections:
         """The entries of all events in their order, those of chunks that were read at once in one list, with
         the signs that `ended` has put into another meanwhile, each before the entry that follows it."""
         take_run = None if self._walk is None else self._walk.take_run
-        if self.share is not None:
-            yield from self._shared_batches(events, signs, self.share)
-            return
         for event in events:
             batch: list[Entry | ConnectionSign] = []
             if isinstance(event, (list, Chunk)):
@@ -185,35 +179,6 @@ class Connections:
                 _add(batch, self._of_event(event), signs)
             if batch:
                 yield batch
-
-    def _shared_batches(
-        self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign], share: Share
-    ) -> Iterator[list[Entry | ConnectionSign]]:
-        """The same of a share. A list ends where its turn does, and what the walk declines is in lists of one
-        entry each, as it may be of several turns."""
-        take_run = None if self._walk is None else self._walk.take_run
-        for event in events:
-            if not isinstance(event, (list, Chunk)):
-                for entry in _of_share(self._of_event(event), share):
-                    yield [*signs, entry]
-                    signs.clear()
-                continue
-            chunks, at, limit = event if isinstance(event, list) else [event], 0, current().frame
-            while at < len(chunks):
-                batch: list[Entry | ConnectionSign] = []
-                before = at
-                if take_run is not None:
-                    at = take_run(chunks, at, limit, batch)
-                if batch:
-                    yield [*signs, *batch]
-                    signs.clear()
-                if at == before and (at := self._continue_run(chunks, at)) == before:
-                    for entry in _of_share(self._of_chunk(chunks[at]), share):
-                        yield [*signs, entry]
-                        signs.clear()
-                    at += 1
-        if signs:
-            yield [*signs]
 
     def _continue_run(self, chunks: list[Chunk], at: int) -> int:
         """Take the chunks from an index on that only continue a frame; the index after them."""
@@ -307,7 +272,7 @@ class Connections:
             return self._parts(link, flow, (body,))
         read = self._request if is_client else self._response
         entry = read(conversation, body, link.name(flow))
-        return () if entry is None else (entry,)
+        return (entry,)
 
     def _decided(self, flow: Flow) -> None:
         """Note where a direction's bytes go from now on, if that is known."""
@@ -533,8 +498,7 @@ class Connections:
                     packet=part.packet, first_packet=part.first_packet, tcp_stream=flow.stream,
                 )  # fmt: skip
             elif flow.source == link.client:
-                if (entry := self._request(conversation, part, name)) is not None:
-                    yield entry
+                yield self._request(conversation, part, name)
                 while link.early and conversation.expects(link.early[0].data):
                     yield from self._early(link, flow.reverse)
             elif link.early or not conversation.expects(part.data):
@@ -546,29 +510,14 @@ class Connections:
                     self._ended(self._answer_held(link, flow, part))
                 while link.early and self._is_due(link, part.time_ns or 0):
                     yield from self._early(link, flow)
-            elif (entry := self._response(conversation, part, name)) is not None:
-                yield entry
+            else:
+                yield self._response(conversation, part, name)
 
-    def _request(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
-        if self.share is None or self.share.takes(len(body.data)):
-            entry = conversation.lazy_request(body, name) if self.lazy else None
-            return conversation.request(body, name) if entry is None else entry
-        conversation.pass_request(body, name)
-        return None
+    def _request(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry:
+        entry = conversation.lazy_request(body, name) if self.lazy else None
+        return conversation.request(body, name) if entry is None else entry
 
-    def _response(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
-        share = self.share
-        if share is None or share.takes(len(body.data)):
-            return self._answer(conversation, body, name)
-        if share.share_answer is not None and len(body.data) >= PREFIX:
-            request = conversation.request_of(_SIZE(body.data)[0])
-            if request is not None and request.api_key in share.shared_keys:
-                share.share_answer(self._answer(conversation, body, name))
-                return None
-        conversation.pass_response(body, name)
-        return None
-
-    def _answer(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry:
+    def _response(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry:
         entry = conversation.lazy_response(body, name) if self.lazy else None
         return conversation.response(body, name) if entry is None else entry
 
@@ -586,8 +535,7 @@ class Connections:
         body = link.early.popleft()
         link.early_size -= len(body.data)
         self._early_size -= len(body.data)
-        if (entry := self._response(link.conversation, body, link.name(flow))) is not None:
-            yield entry
+        yield self._response(link.conversation, body, link.name(flow))
 
     def _answer_held(self, link: _Link, flow: Flow, body: FrameBody) -> AnswerHeld:
         return AnswerHeld(
@@ -647,13 +595,6 @@ def _add(batch: list[Entry | ConnectionSign], entries: Iterable[Entry], signs: l
         batch.append(entry)
     batch += signs
     signs.clear()
-
-
-def _of_share(entries: Iterable[Entry], share: Share) -> Iterator[Entry]:
-    """Of the entries of frames that were dealt out those that a share has: all, and ranges in its turn."""
-    for entry in entries:
-        if share.has_ranges or isinstance(entry, FrameEntry):
-            yield entry
 
 
 def _is_one_frame(cutter: FrameSplitter, data: bytes) -> bool:

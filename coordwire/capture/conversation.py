@@ -67,11 +67,8 @@ class AnyConversation(Protocol):
     def request(self, body: FrameBody, flow: str) -> FrameEntry: ...
     def response(self, body: FrameBody, flow: str) -> FrameEntry: ...
     def either(self, body: FrameBody) -> FrameEntry: ...
-    def pass_request(self, body: FrameBody, flow: str) -> None: ...
-    def pass_response(self, body: FrameBody, flow: str) -> None: ...
     def lazy_request(self, body: FrameBody, flow: str) -> FrameEntry | None: ...
     def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None: ...
-    def request_of(self, correlation_id: int) -> AwaitedRequest | None: ...
     def expects(self, body: bytes) -> bool: ...
     def opens(self, head: bytes) -> bool | None: ...
     def claims(self, buffer: bytearray, at: int) -> int: ...
@@ -161,12 +158,6 @@ class Conversation:
         )
         self._wait(head[2], AwaitedRequest(entry, self._forget))
         return entry
-
-    def pass_request(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the client whose entry is not wanted: it is decoded only where that
-        decides something."""
-        if self.lazy_request(body, flow) is None:
-            self.request(body, flow)
 
     def _request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._decode_request(body, flow, number)
@@ -306,21 +297,6 @@ class Conversation:
         """The entry of a frame from the server."""
         return self._response(body, flow, self.number())
 
-    def pass_response(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the server whose entry is not wanted."""
-        number, data = self.number(), body.data
-        if self._owed_tokens or len(data) < PREFIX:
-            self._response(body, flow, number)
-            return
-        pending_request = self._waiting.get(_ID(data)[0])
-        if pending_request is None:
-            return
-        if pending_request.api_key == SASL_HANDSHAKE:
-            self._response(body, flow, number)
-        else:
-            self._forget(pending_request)
-            self.waiting.remove(pending_request)
-
     def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """The lazy entry of a frame from the server; None, and nothing is done, if it can't be lazy."""
         data = body.data
@@ -343,13 +319,6 @@ class Conversation:
         if request.api_key == API_VERSIONS:
             entry.body_version = answered_version(data, request.api_version)
         return entry
-
-    def request_of(self, correlation_id: int) -> AwaitedRequest | None:
-        """The request that a frame from the server answers, if its answer says nothing of other frames."""
-        pending_request = None if self._owed_tokens else self._waiting.get(correlation_id)
-        return (
-            None if pending_request is None or pending_request.api_key == SASL_HANDSHAKE else pending_request
-        )
 
     def _response(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._entry(body, flow, "response", number)

@@ -19,7 +19,6 @@ from coordwire.capture.flows import Chunk
 from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
-from coordwire.capture.share import FRAME, Share
 from coordwire.connection.dialect import KAFKA
 from coordwire.versions import API_VERSIONS
 
@@ -30,9 +29,7 @@ GREATEST_KEY = 63
 """The walk is given APIs as bits of an integer of 64."""
 
 
-def frame_walk(
-    route: type[tuple[Any, ...]], routes: dict[int, Any], summary: Any, share: Share | None
-) -> FrameWalk | None:
+def frame_walk(route: type[tuple[Any, ...]], routes: dict[int, Any], summary: Any) -> FrameWalk | None:
     """The walk over a capture's frames, None where there is no native half.
 
     route: the class of the routes, whose members are a flow, its link, what cuts it, whether it is the
@@ -41,15 +38,13 @@ def frame_walk(
     if native is None or max(conversation.TELLING) > GREATEST_KEY:
         return None
     kinds = (
-        route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,
-        Chunk, LazyEntry, StrictLazyEntry,
+        route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Chunk,
+         LazyEntry, StrictLazyEntry,
     )  # fmt: skip
     declined = conversation.EAGER_ANSWERS | {API_VERSIONS}  # whose body may be of another version
-    if share is not None:
-        declined |= share.shared_keys
-    numbers = conversation.LATEST, REDUCED, GUESS, FRAME
+    numbers = conversation.LATEST, REDUCED, GUESS
     walk: FrameWalk = native.FrameWalk(
-        kinds, Conversation._forget, KAFKA, routes, summary, share,
+        kinds, Conversation._forget, KAFKA, routes, summary,
         _bits(conversation.TELLING), _bits(declined), numbers,
     )  # fmt: skip
     return walk

@@ -20,7 +20,6 @@ from coordwire.capture.formats.compressed import decompressed, fault_of, find_co
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
-from coordwire.capture.share import Share, shared
 from coordwire.capture.tcp.streams import read_stream_lists
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
@@ -50,7 +49,7 @@ class Capture:
     Kafka connections by content.
     dialect: the protocol, if it is not Kafka's (`coordwire.dialects`). alternative: a protocol that
     connections may speak beside Kafka's; which of them do is found by content, in captures of packets.
-    head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
+    head: what `read_head` has taken from the stream, if it has.
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
     that moment.
     Raises `CodecUnavailable` for compressed input whose library isn't installed.
@@ -67,13 +66,11 @@ class Capture:
         dialect: CaptureDialect | None = None,
         alternative: CaptureDialect | None = None,
         head: bytes | None = None,
-        share: Share | None = None,
         lazy: bool = False,
     ) -> None:
         self.name = name
         self.strict = strict
         self.ports = ports
-        self.share = share
         self.lazy = lazy
         self.dialect = dialect
         self.alternative = alternative
@@ -121,20 +118,18 @@ class Capture:
         else:
             for entry in self._of_other_formats():
                 yield [entry]
-        share = self.share
-        if (fault := fault_of(self._stream)) and (share is None or share.has_ranges):
+        if fault := fault_of(self._stream):
             yield [UnreadableRange(fault.position, 0, fault.reason, file=self.name)]
 
     def _of_other_formats(self) -> Iterator[Entry]:
         """The entries of an input without connections."""
         conversation = self._conversation()
-        entries = self._hex(conversation) if self.format == "hex" else self._frames(conversation)
-        return entries if self.share is None else shared(entries, self.share)
+        return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
 
     def _connections(self) -> Connections:
         return Connections(
-            self.name, self.summary, self._conversations, ports=self.ports, share=self.share,
-            lazy=self.lazy, ended=self._ended,
+            self.name, self.summary, self._conversations, ports=self.ports, lazy=self.lazy,
+            ended=self._ended,
         )  # fmt: skip
 
     def _conversation(self) -> AnyConversation:

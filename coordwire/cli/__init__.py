@@ -29,7 +29,6 @@ Shared by commands:
     embedded_json.py      messages inside bytes, as JSON
     annotated_hex.py      a frame as annotated hex
     capture_hints.py      why a capture shows no frames
-    processes.py          the processes of a command, and the option for their number
     terminal.py           styles, widths, colours, encodings; progress.py: how far a command has come
 
 Rules: a command has `configure(parser)` and `run(options) -> status`. Standard output holds results and

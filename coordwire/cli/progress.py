@@ -8,7 +8,7 @@ quiet meanwhile (`quietly`) and has the line erased before it writes (`clear`).
 
 from __future__ import annotations
 
-__all__ = ["begin", "clear", "end", "expect", "quietly", "report", "tell"]
+__all__ = ["begin", "clear", "end", "quietly", "report", "tell"]
 
 import sys
 from collections.abc import Callable
@@ -69,11 +69,6 @@ def clear() -> None:
     if _line.written:
         _line.written = False
         print(ERASE, end="", file=sys.stderr, flush=True)
-
-
-def expect() -> None:
-    """Take the line for written: another process of the command may have done so."""
-    _line.written = _line.due is not None
 
 
 def end() -> None:

@@ -65,24 +65,12 @@ class DraftConversation:
         """The entry of a frame from the server, whatever it is."""
         return self._entry(body, flow, "server")
 
-    def pass_request(self, body: FrameBody, flow: str) -> None:
-        """As `request`, where the entry is not wanted."""
-        self._entry(body, flow, "client")
-
-    def pass_response(self, body: FrameBody, flow: str) -> None:
-        """As `response`, where the entry is not wanted."""
-        self._entry(body, flow, "server")
-
     def lazy_request(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """None: what a frame is shows when it is decoded."""
         return None
 
     def lazy_response(self, body: FrameBody, flow: str) -> FrameEntry | None:
         """As `lazy_request`."""
-        return None
-
-    def request_of(self, correlation_id: int) -> AwaitedRequest | None:
-        """None: answers are matched by what they say."""
         return None
 
     def either(self, body: FrameBody) -> FrameEntry:

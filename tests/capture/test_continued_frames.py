@@ -19,7 +19,6 @@ from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.frame_decoding import LazyEntry
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.reader import Capture
-from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
 from coordwire.limits import limits
@@ -31,10 +30,8 @@ from coordwire.messages import (
     ProduceRequest,
 )
 from coordwire.messages.api_versions import ApiVersion
+from tests.capture.samples import said
 from tests.capture.test_frame_walks import Read, read
-from tests.capture.test_share import said, small_stripes
-
-__all__ = ["small_stripes"]
 
 START = b"\0\0"
 
@@ -117,29 +114,21 @@ def rows(seed: int) -> Iterator[tuple[int, int, bool, bytes]]:
         waiting[connection, back] = data
 
 
-def both(data: bytes, share_count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Read, Read]]:
-    """What a capture, or each share of it, is read as; and without a frame that is held."""
-    for index in range(share_count or 1):
-        readings = []
-        for is_held in (True, False):
-            share = Share(index, share_count) if share_count else None
-            with monkeypatch.context() as patch:
-                if not is_held:
-                    patch.setattr(FrameSplitter, "only_continues", lambda *arguments: False)
-                readings.append(read(data, share, strict=False))
-        yield readings[0], readings[1]
+def both(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[Read, Read]:
+    """What a capture is read as; and without a frame that is held."""
+    held = read(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(FrameSplitter, "only_continues", lambda *arguments: False)
+        return held, read(data)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("most", [connections.OPEN_FRAMES, 3000])
-@pytest.mark.parametrize("share_count", [0, 3])
-def test_a_reader_holds_what_it_would_read(
-    seed: int, most: int, share_count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_holds_what_it_would_read(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "OPEN_FRAMES", most)
     with limits(frame=2500):
-        for actual, expected in both(as_pcap(rows(seed)), share_count, monkeypatch):
-            assert actual == expected
+        actual, expected = both(as_pcap(rows(seed)), monkeypatch)
+        assert actual == expected
 
 
 def test_most_of_a_large_frame_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

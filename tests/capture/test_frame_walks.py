@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from coordwire._speedups import native
 from coordwire.capture import connections, conversation, frame_walks, pending_requests
-from coordwire.capture import share as share_module
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import Chunk, Flow, NetworkAddress
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
-from coordwire.capture.share import Share
 from coordwire.frames import encode_request, encode_response
 from coordwire.limits import limits
 from coordwire.messages import (
@@ -34,12 +32,10 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from tests.capture.test_share import CAPTURES, said, small_stripes, traffic
+from tests.capture.samples import CAPTURES, said, traffic
 from tests.capture.test_walks import damaged
 
 pytestmark = pytest.mark.skipif(native is None, reason="there is no native half to compare with")
-
-__all__ = ["small_stripes"]
 
 Read = tuple[list[object], object]
 
@@ -66,35 +62,30 @@ class Watched:
         return after
 
 
-def read(data: bytes, share: Share | None, *, strict: bool) -> Read:
-    capture = Capture(io.BytesIO(data), "x", lazy=True, share=share, strict=strict)
+def read(data: bytes, *, strict: bool = False) -> Read:
+    capture = Capture(io.BytesIO(data), "x", lazy=True, strict=strict)
     entries = list(capture.entries())
     waiting = capture.waiting
     state = waiting.cost, waiting._serial, len(waiting), waiting.reduced, waiting.forgotten, capture.summary
     return [said(one) if isinstance(one, FrameEntry) else one for one in entries], state
 
 
-def check(data: bytes, *, strict: bool = False, counts: tuple[int, ...] = (0, 1, 3)) -> int:
-    """Read with and without the walk, in shares too; how many chunks it took of the whole."""
-    watched = Watched()
-    for count in counts:
-        for index in range(count or 1):
-            found = []
-            for half in (watched, None):
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(frame_walks, "native", half)
-                    share = Share(index, count, stories=count == 3) if count else None
-                    found.append(read(data, share, strict=strict))
-            assert found[0] == found[1]
-    return watched.taken // sum(count or 1 for count in counts)
+def check(data: bytes, *, strict: bool = False) -> int:
+    """Read with and without the walk; how many chunks it took."""
+    watched, found = Watched(), []
+    for half in (watched, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(frame_walks, "native", half)
+            found.append(read(data, strict=strict))
+    assert found[0] == found[1]
+    return watched.taken
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures(path: Path) -> None:
     data = path.read_bytes()
-    counts = (0, 1, 3) if len(data) < 60_000 else (3,)
-    check(data, counts=counts)
-    check(damaged(data, random.Random(path.name)), counts=counts[-1:])
+    check(data)
+    check(damaged(data, random.Random(path.name)))
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
@@ -106,7 +97,7 @@ def test_a_first_chunk_opens_a_connection_as_chunks_that_are_held_back_do(path: 
             with pytest.MonkeyPatch.context() as patch:
                 if is_held:
                     patch.setattr(Connections, "_is_opened_by", lambda *arguments: False)
-                results.append(read(content, None, strict=False))
+                results.append(read(content))
         assert results[0] == results[1]
 
 
@@ -149,17 +140,17 @@ def rows(seed: int) -> Iterator[tuple[int, int, bool, bytes]]:
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 1 << 32), strict=st.booleans())
 def test_what_is_out_of_the_ordinary(seed: int, strict: bool) -> None:
-    check(as_pcap(rows(seed)), strict=strict, counts=(0, 3))
+    check(as_pcap(rows(seed)), strict=strict)
 
 
 def test_most_frames_are_taken() -> None:
     data = traffic(300)
-    assert check(data) > 0.95 * len(read(data, None, strict=False)[0])
+    assert check(data) > 0.95 * len(read(data)[0])
 
 
 def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     data = traffic(120)
-    expected = len(read(data, None, strict=False)[0])
+    expected = len(read(data)[0])
     with limits(frame=100):
         assert 0 < check(data) < 0.8 * expected
     with monkeypatch.context() as patch:
@@ -186,7 +177,7 @@ def test_frames_that_another_counter_numbers_are_left_alone() -> None:
 # --- what is handed in ---
 
 
-def made(share: Share | None = None) -> tuple[Any, list[Any], Connections, list[Chunk]]:
+def made() -> tuple[Any, list[Any], Connections, list[Chunk]]:
     """A walk, its arguments, its reader, which has seen a frame of each side, and chunks of others."""
     assert native is not None
     arguments: list[Any] = []
@@ -199,9 +190,7 @@ def made(share: Share | None = None) -> tuple[Any, list[Any], Connections, list[
     summary = Summary()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame_walks, "native", Kept())
-        reader = Connections(
-            "x", summary, lambda: (Conversation("x", summary.next_frame),), lazy=True, share=share
-        )
+        reader = Connections("x", summary, lambda: (Conversation("x", summary.next_frame),), lazy=True)
     flow = Flow(NetworkAddress("a", 1), NetworkAddress("b", 9092), 0)
     back = flow.reverse
     chunks = []
@@ -222,12 +211,12 @@ def test_arguments_are_checked() -> None:
     native.FrameWalk(*good)
     kinds = good[0]
     wrong: list[tuple[int, Any]] = [
-        (0, kinds[:-1]), (0, []), (3, []), (4, object()), (5, object()), (8, (1, 2, 3)), (8, (1, -1, 1, 1)),
+        (0, kinds[:-1]), (0, []), (3, []), (4, object()), (7, (1, 2)), (7, (1, -1, 1)),
         *((0, (*kinds[:index], other, *kinds[index + 1 :]))
           for index in range(len(kinds)) for other in (int, str, object, None)),
     ]  # fmt: skip
     for index, value in wrong:
-        if index == 0 and len(value) == len(kinds) and value[8] is object:
+        if index == 0 and len(value) == len(kinds) and value[7] is object:
             continue
         with pytest.raises((TypeError, AttributeError)):
             native.FrameWalk(*good[:index], value, *good[index + 1 :])
@@ -239,7 +228,7 @@ def test_arguments_are_checked() -> None:
 
 SLOTS: dict[str, tuple[str, ...]] = {
     "conversation": Conversation.__slots__, "waiting": pending_requests.PendingRequests.__slots__,
-    "cutter": ("buffer", "in_step", "position"), "summary": ("frames",), "share": ("_remaining", "is_next"),
+    "cutter": ("buffer", "in_step", "position"), "summary": ("frames",),
     "request": ("entry", "api_key", "correlation_id", "cost", "serial"),
     "route": connections._Route._fields, "chunk": Chunk._fields,
 }  # fmt: skip
@@ -247,20 +236,19 @@ VALUES: tuple[Any, ...] = (None, "x", -1, 1 << 70, (), [], {}, {0: 1, 1: 2})
 
 
 @pytest.mark.parametrize(
-    "owner", ["conversation", "cutter", "waiting", "summary", "share", "request", "route", "chunk"]
+    "owner", ["conversation", "cutter", "waiting", "summary", "request", "route", "chunk"]
 )
 def test_slots_are_checked_when_they_are_read(owner: str) -> None:
     """Nothing that Python may put there makes the walk crash; what it declines it has not changed."""
     for name in SLOTS[owner]:
         for value in VALUES:
-            share = Share(0, 2)
-            walk, arguments, reader, (request, answer, *_) = made(share)
+            walk, arguments, reader, (request, answer, *_) = made()
             routes = arguments[3]
             route = routes[id(request.flow)]
             conversation = route.conversation
             things: dict[str, Any] = {
                 "conversation": conversation, "waiting": conversation.waiting, "cutter": route.cutter,
-                "summary": reader.summary, "share": share,
+                "summary": reader.summary,
             }  # fmt: skip
             if owner == "request":
                 assert walk.take(request, 1 << 20) is not None
@@ -279,9 +267,3 @@ def test_slots_are_checked_when_they_are_read(owner: str) -> None:
                 continue
             if found is None and before is not None:
                 assert len(conversation._waiting) == before
-
-
-def test_stripes_are_dealt_out_as_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_module, "STRIPE", 1_000)
-    data = traffic(200)
-    check(data, counts=(2, 5))

@@ -25,7 +25,7 @@ from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
 from coordwire.connection.dialect import Direction
-from tests.capture.test_share import CAPTURES, said, traffic, traffic_rows
+from tests.capture.samples import CAPTURES, said, traffic, traffic_rows
 from tests.capture.test_walks import damaged
 from tests.conformance.engines import MESSAGES
 

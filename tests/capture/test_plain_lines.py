@@ -17,8 +17,8 @@ from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.frames import encode_request
 from coordwire.messages import LeaveGroupRequest
 from coordwire.messages.leave_group import MemberIdentity
+from tests.capture.samples import CAPTURES, traffic, traffic_rows
 from tests.capture.test_lazy import broken, read
-from tests.capture.test_share import CAPTURES, traffic, traffic_rows
 from tests.capture.test_walks import damaged
 
 with_texts = pytest.mark.skipif(native is None, reason="no native extension, which makes the texts")

@@ -43,8 +43,8 @@ from coordwire.messages import (
 )
 from coordwire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
 from coordwire.testing import strategies
+from tests.capture.samples import CAPTURES, traffic_rows
 from tests.capture.test_lazy import broken
-from tests.capture.test_share import CAPTURES, traffic_rows
 from tests.capture.test_walks import damaged
 from tests.conformance.engines import MESSAGES
 

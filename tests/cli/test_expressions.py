@@ -50,8 +50,8 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.patterns import RegularExpression
 
+from ..capture.samples import CAPTURES
 from ..capture.test_lazy import read
-from ..capture.test_share import CAPTURES
 from ..capture.test_walks import damaged
 from ..growth import work
 from .conftest import Run

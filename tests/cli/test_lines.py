@@ -32,8 +32,8 @@ from coordwire.messages import (
 )
 
 from ..capture import build
+from ..capture.samples import CAPTURES, traffic_rows
 from ..capture.test_lazy import broken, read
-from ..capture.test_share import CAPTURES, traffic_rows
 from ..capture.test_walks import damaged
 from .conftest import Run
 

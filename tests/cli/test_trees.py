@@ -17,8 +17,8 @@ from coordwire.cli.terminal import plain_text
 from coordwire.messages import JoinGroupRequest, MetadataRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataRequestTopic
+from tests.capture.samples import CAPTURES, traffic_rows
 from tests.capture.test_lazy import broken, read
-from tests.capture.test_share import CAPTURES, traffic_rows
 from tests.capture.test_walks import damaged
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -11,7 +13,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.capture import share as share_module
+from coordwire.capture import frame_decoding
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.reader import Capture
+from coordwire.errors import UnreadableRange
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
@@ -19,8 +24,9 @@ from coordwire.tables.pipeline.units import Job, Unit, run_units
 from coordwire.tables.readers import splits
 from coordwire.tables.readers.files import find_files, open_stream
 from coordwire.tables.readers.sources import SOURCES, plan, read
-from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.splits import DealtFrames, Part
 from tests.capture.build import pcap
+from tests.capture.samples import traffic
 from tests.growth import assert_linear
 from tests.tables.in_process import InProcess
 from tests.tables.pipeline_steps import leftovers, run, run_unit, table_rows
@@ -32,7 +38,7 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 @pytest.fixture(autouse=True)
 def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_module, "STRIPE", 2_000)
+    monkeypatch.setattr(splits, "STRIPE", 2_000)
 
 
 @pytest.fixture
@@ -63,6 +69,73 @@ def test_with_stories_it_has_two_shares_at_most(tmp_path: Path) -> None:
     files = {file.path: file for file in find_files([str(tmp_path)])}
     for tables, expected in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
         assert len(pipeline.plan(files, Options(split_size=10), tables)) == expected
+
+
+def entries_of(data: bytes) -> list[Entry]:
+    return list(Capture(io.BytesIO(data), "x", lazy=True).entries())
+
+
+def test_the_first_share_has_no_frames_where_stories_are_made() -> None:
+    entries = entries_of(traffic(100))
+    for count, expected in ((1, len(entries)), (2, 0), (3, 0)):
+        assert len(DealtFrames(0, count, stories=True).own(entries)) == expected
+
+
+@pytest.mark.parametrize("stories", [False, True])
+def test_frames_are_dealt_out_in_stripes(monkeypatch: pytest.MonkeyPatch, stories: bool) -> None:
+    """Each is in one share, whatever lists they come in, and what is no frame is in the first one."""
+    monkeypatch.setattr(splits, "STRIPE", 1_000)
+    rng = random.Random(5)
+    bodies = [bytes(rng.choice((0, 1, 744, 1_744, 5_000, rng.randrange(3_000)))) for _ in range(300)]
+    entries: list[Entry] = [
+        FrameEntry(capture="x", number=number, flow="", time_ns=0, direction="request", body=body)
+        for number, body in enumerate(bodies)
+    ]
+    entries.insert(7, UnreadableRange(0, 1, "lost"))
+    for count in (1, 2, 3, 7):
+        first = 1 if stories and count > 1 else 0
+        expected: list[list[Entry]] = [[] for _ in range(count)]
+        dealt = 0
+        for entry in entries:
+            if isinstance(entry, FrameEntry):
+                expected[first + dealt // 1_000 % (count - first)].append(entry)
+                dealt += splits.FRAME + len(entry.body)
+            else:
+                expected[0].append(entry)
+        for index in range(count):
+            share = DealtFrames(index, count, stories=stories)
+            lists = [entries[:5], [], *([entry] for entry in entries[5:90]), entries[90:]]
+            assert [one for part in lists for one in share.own(part)] == expected[index]
+
+
+@pytest.mark.parametrize(("index", "count"), [(-1, 2), (2, 2), (0, 0)])
+def test_no_such_share(index: int, count: int) -> None:
+    with pytest.raises(ValueError, match="expected a share from 0"):
+        DealtFrames(index, count)
+
+
+def test_what_is_not_of_the_share_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splits, "STRIPE", 20_000)
+    data, decoded = traffic(900), [0]
+    fill_in = frame_decoding._fill_in
+
+    def counted(entry: FrameEntry, *, strict: bool) -> bool:
+        decoded[0] += 1
+        return fill_in(entry, strict=strict)
+
+    monkeypatch.setattr(frame_decoding, "_fill_in", counted)
+    total = len(entries_of(data))
+    for count in (1, 2, 4):
+        decoded[0] = 0
+        sizes = []
+        for index in range(count):
+            own = DealtFrames(index, count).own(entries_of(data))
+            sizes.append(len(own))
+            assert all(isinstance(entry, FrameEntry) and entry.message is not None for entry in own)
+        assert sum(sizes) == total
+        assert max(sizes) < 1.2 * min(sizes)
+        # Those too whose answer is in another share than they are.
+        assert total <= decoded[0] < 1.3 * total
 
 
 def test_all_captures_as_a_data_source(shares: list[int]) -> None:

@@ -234,7 +234,7 @@ static PyObject *find_asked(const FrameWalk *walk, const Waiting *waiting, PyObj
     return version != NULL && version != Py_None ? asked : NULL;
 }
 
-/* An answer to its entry; entry: NULL where none is wanted. */
+/* An answer to its entry. */
 static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObject *entry)
 {
     Waiting waiting;
@@ -260,69 +260,36 @@ static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObj
     }
     if (!make(frame, &waiting, waiting.count - 1, waiting.cost - cost, &made))
         goto cleanup;
-    if (entry != NULL) {
-        made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
-        if (made.body == NULL)
-            goto cleanup;
-        fill(walk, entry, frame, &made);
-        PyObject *version = value_of(walk, request, E_API_VERSION);
-        put(walk, entry, E_API_KEY, value_of(walk, request, E_API_KEY));
-        put(walk, entry, E_API_VERSION, version);
-        put(walk, entry, E_BODY_VERSION, version);
-        put(walk, entry, E_CORRELATION_ID, id);
-        put(walk, entry, E_REQUEST, request);
-    }
+    made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
+    if (made.body == NULL)
+        goto cleanup;
+    fill(walk, entry, frame, &made);
+    PyObject *version = value_of(walk, request, E_API_VERSION);
+    put(walk, entry, E_API_KEY, value_of(walk, request, E_API_KEY));
+    put(walk, entry, E_API_VERSION, version);
+    put(walk, entry, E_BODY_VERSION, version);
+    put(walk, entry, E_CORRELATION_ID, id);
+    put(walk, entry, E_REQUEST, request);
     if (PyDict_DelItem(waiting.all, serial) < 0 || PyDict_DelItem(waiting.index, made.correlation) < 0)
         goto cleanup;
     note(walk, frame, &waiting, &made);
-    outcome = entry == NULL ? DONE : GIVEN;
+    outcome = GIVEN;
 cleanup:
     release(&made);
     Py_DECREF(asked);
     return outcome;
 }
 
-/* Whether the next frame is in the share; as `Share.is_next`. */
-static bool is_wanted(const FrameWalk *walk)
-{
-    return walk->share == NULL || value_of(walk, walk->share, IS_NEXT) == Py_True;
-}
-
-/* Deal a frame out, as `Share.takes`; 0, or -1 with an error. */
-static int deal(const FrameWalk *walk, const Frame *frame)
-{
-    int64_t remaining;
-    if (walk->share == NULL)
-        return 0;
-    if (number_of(walk, walk->share, REMAINING, &remaining) && remaining > walk->frame + frame->size) {
-        PyObject *now = PyLong_FromLongLong(remaining - walk->frame - frame->size);
-        if (now == NULL)
-            return -1;
-        put(walk, walk->share, REMAINING, now);
-        Py_DECREF(now);
-        return 0;
-    }
-    PyObject *size = PyLong_FromSsize_t(frame->size), *result = NULL;
-    if (size != NULL)
-        result = PyObject_CallMethodOneArg(walk->share, walk->takes, size);
-    Py_XDECREF(size);
-    Py_XDECREF(result);
-    return result == NULL ? -1 : 0;
-}
-
 /* One frame; its entry in `entry`, a new reference, where it is given. */
 static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject **entry)
 {
-    bool is_entry_due = is_wanted(walk);
     PyObject *asked = NULL, *forget = NULL;
     *entry = NULL;
     if (frame->is_client && (frame->size < REQUEST_HEAD || has_bit(walk->telling, big16(frame->body))))
         return DECLINED;
-    if (frame->is_client || is_entry_due) {
-        *entry = new_entry(walk, frame->conversation);
-        if (*entry == NULL)
-            return FAILED;
-    }
+    *entry = new_entry(walk, frame->conversation);
+    if (*entry == NULL)
+        return FAILED;
     enum Taken outcome = FAILED;
     if (frame->is_client) {
         PyTypeObject *awaited = walk->kinds[AWAITED];
@@ -335,10 +302,6 @@ static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject
     }
     Py_XDECREF(asked);
     Py_XDECREF(forget);
-    if (outcome > DECLINED && deal(walk, frame) < 0)
-        outcome = FAILED;
-    if (outcome == GIVEN && !is_entry_due)
-        outcome = DONE;
     if (outcome != GIVEN)
         Py_CLEAR(*entry);
     return outcome;
@@ -409,12 +372,9 @@ PyObject *frame_walk_take_run(PyObject *self, PyObject *const *arguments, Py_ssi
     const int64_t limit = at < 0 ? -1 : limit_of(arguments[2]);
     const FrameWalk *walk = (FrameWalk *)self;
     enum Taken outcome = limit < 0 ? FAILED : DONE;
-    bool is_turn = is_wanted(walk), is_over = false;
-    while (outcome > DECLINED && !is_over && at < PyList_GET_SIZE(arguments[0])) { /* which the collector may change */
+    while (outcome > DECLINED && at < PyList_GET_SIZE(arguments[0])) { /* which the collector may change */
         PyObject *chunk = Py_NewRef(PyList_GET_ITEM(arguments[0], at)), *entry = NULL;
         outcome = take_chunk(walk, chunk, limit, &entry);
-        is_over = is_turn && !is_wanted(walk);
-        is_turn = is_wanted(walk);
         if (outcome == GIVEN && PyList_Append(arguments[3], entry) < 0)
             outcome = FAILED;
         at += outcome > DECLINED;

@@ -5,7 +5,7 @@
 
 #include "../slots.h"
 
-enum { ROUTE, SPLITTER, CONVERSATION, PENDING, AWAITED, ENTRY, SUMMARY, SHARE, CHUNK, LAZY, STRICT_LAZY, KINDS };
+enum { ROUTE, SPLITTER, CONVERSATION, PENDING, AWAITED, ENTRY, SUMMARY, CHUNK, LAZY, STRICT_LAZY, KINDS };
 
 enum {
     IN_STEP, BUFFER, POSITION,
@@ -15,7 +15,7 @@ enum {
     E_CAPTURE, E_NUMBER, E_FLOW, E_TIME_NS, E_DIRECTION, E_BODY, E_API_KEY, E_API_VERSION, E_BODY_VERSION,
     E_CORRELATION_ID, E_REQUEST, E_TOKEN, E_MECHANISM, E_DIALECT, E_CALL, E_RELEASED, E_PACKET, E_FIRST_PACKET,
     E_CONNECTION, E_TEXT, E_HIDDEN,
-    FRAMES, REMAINING, IS_NEXT, SLOTS
+    FRAMES, SLOTS
 };
 
 /* A route's members. conversation: None where its conversation is not for this walk. */
@@ -27,10 +27,10 @@ typedef struct {
     PyObject *forget;  /* of a conversation: takes a request out of its index */
     PyObject *dialect; /* Kafka's */
     PyObject *routes;  /* dict: a flow's id to its route */
-    PyObject *summary, *share; /* share: NULL where all frames are given out */
-    PyObject *request, *response, *takes, *zero; /* words, and a 0 */
+    PyObject *summary;
+    PyObject *request, *response, *zero; /* words, and a 0 */
     uint64_t telling, eager; /* api keys below 64, as bits */
-    int64_t latest, reduced, guess, frame;
+    int64_t latest, reduced, guess;
     Py_ssize_t slots[SLOTS];
 } FrameWalk;
 
@@ -41,8 +41,7 @@ static inline bool is_of(const FrameWalk *walk, PyObject *object, int kind)
 
 /* The method `take`: one chunk. */
 PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
-/* The method `take_run`: chunks of a list up to the first that is declined, or to the last of a turn of the
-   walk's share. */
+/* The method `take_run`: chunks of a list up to the first that is declined. */
 PyObject *frame_walk_take_run(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

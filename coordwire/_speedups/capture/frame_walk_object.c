@@ -20,14 +20,14 @@ static const struct {
     {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
     {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
     {ENTRY, "text"}, {ENTRY, "hidden"},
-    {SUMMARY, "frames"}, {SHARE, "_remaining"}, {SHARE, "is_next"},
+    {SUMMARY, "frames"},
 };
 
 PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"
-                       "The entry of a chunk that is one frame of at most so many bytes; True if it is taken and none "
-                       "is given out for it, None if it is declined.");
+                       "The entry of a chunk that is one frame of at most so many bytes; True if its connection isn't "
+                       "read, None if it is declined.");
 
-PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, share, telling, eager, numbers)\n\n"
+PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, telling, eager, numbers)\n\n"
                              "Makes the lazy entries of one capture; see coordwire.capture.connections.");
 
 static bool read_kinds(FrameWalk *walk, PyObject *kinds)
@@ -63,15 +63,15 @@ static bool read_kinds(FrameWalk *walk, PyObject *kinds)
 
 static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *kinds, *forget, *dialect, *routes, *summary, *share;
+    PyObject *kinds, *forget, *dialect, *routes, *summary;
     unsigned long long telling, eager;
-    long long latest, reduced, guess, frame;
+    long long latest, reduced, guess;
     if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "FrameWalk takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "O!OOO!OOKK(LLLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
-                          &routes, &summary, &share, &telling, &eager, &latest, &reduced, &guess, &frame))
+    if (!PyArg_ParseTuple(arguments, "O!OOO!OKK(LLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
+                          &routes, &summary, &telling, &eager, &latest, &reduced, &guess))
         return NULL;
     FrameWalk *walk = (FrameWalk *)type->tp_alloc(type, 0);
     if (walk == NULL)
@@ -80,24 +80,20 @@ static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObjec
     walk->dialect = Py_NewRef(dialect);
     walk->routes = Py_NewRef(routes);
     walk->summary = Py_NewRef(summary);
-    walk->share = share == Py_None ? NULL : Py_NewRef(share);
     walk->telling = telling;
     walk->eager = eager;
     walk->latest = latest;
     walk->reduced = reduced;
     walk->guess = guess;
-    walk->frame = frame;
     walk->request = PyUnicode_InternFromString("request");
     walk->response = PyUnicode_InternFromString("response");
-    walk->takes = PyUnicode_InternFromString("takes");
     walk->zero = PyLong_FromLong(0);
-    if (!walk->request || !walk->response || !walk->takes || !walk->zero || !read_kinds(walk, kinds)) {
+    if (!walk->request || !walk->response || !walk->zero || !read_kinds(walk, kinds)) {
         Py_DECREF(walk);
         return NULL;
     }
-    if (!is_of(walk, summary, SUMMARY) || (walk->share != NULL && !is_of(walk, share, SHARE)) || guess < 0
-        || guess > INT32_MAX || reduced < 0 || reduced > INT32_MAX || frame < 0 || frame > INT32_MAX) {
-        PyErr_SetString(PyExc_TypeError, "expected a summary, a share or None, and numbers that can be");
+    if (!is_of(walk, summary, SUMMARY) || guess < 0 || guess > INT32_MAX || reduced < 0 || reduced > INT32_MAX) {
+        PyErr_SetString(PyExc_TypeError, "expected a summary, and numbers that can be");
         Py_DECREF(walk);
         return NULL;
     }
@@ -108,7 +104,7 @@ OWNS(FrameWalk, kinds, zero)
 
 PyDoc_STRVAR(take_run_doc, "take_run(chunks, at, limit, entries) -> int\n\n"
                            "Take the chunks from an index on, and add their entries to a list; the index of the first\n"
-                           "chunk that is declined, or after the last one of the list or of a turn of the share.");
+                           "chunk that is declined, or after the last one.");
 
 static PyMethodDef frame_walk_methods[] = {
     {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},

@@ -11,18 +11,17 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.capture.share import Share
-from coordwire.cli import Failure, live_capture, processes
+from coordwire.cli import Failure, live_capture
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
@@ -36,12 +35,12 @@ from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, count
 if TYPE_CHECKING:
     from coordwire.capture.flows import CaptureCounts
     from coordwire.capture.plain_lines import PlainJsonLines
-    from coordwire.cli.decode.jobs import ShareTurns
     from coordwire.tables.local.capture_tables import TablesFormat
 
 T = TypeVar("T")
 
 SEGMENT = "segment"
+MOST_JOBS = 1_000
 
 SearchCounts = tuple[SurveyCounts | None, int, int]
 """Of a search: what its survey counted, decimals of a second, unreadable ranges that were shown."""
@@ -69,8 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
-    processes.configure(
-        parser, "decode several inputs, or one capture, in N processes, with the output of one"
+    parser.add_argument(
+        "--jobs",
+        type=_jobs,
+        default=1,
+        metavar="N",
+        help="decode several inputs in N processes, with the output of one",
     )
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -123,54 +126,19 @@ def _all(
     """All inputs, of which each is one file or the files of a rotated capture."""
     reading = _Reading(inputs, options, output, search)
     statuses = map(reading.status, range(len(inputs)))
-    if options.jobs > 1 and inputs and "-" not in options.files:
+    if options.jobs > 1 and len(inputs) > 1 and "-" not in options.files:
         from coordwire.cli.decode import jobs  # which most commands do without
 
         if jobs.is_possible():
             names = [names[0] for names in inputs]
-            if len(inputs) > 1:
-                statuses = map(reading.add, jobs.read_all(reading, names, options.jobs))
-            elif (count := _share_count(inputs[0], options)) > 1:
-                statuses = map(reading.concluded, [jobs.read_shares(reading, names[0], count)])
+            statuses = map(reading.add, jobs.read_all(reading, names, options.jobs))
     status = max(statuses, default=0)
     search.report()
     return status
 
 
-def _share_count(names: Sequence[str], options: argparse.Namespace) -> int:
-    """How many processes one input is read by: one where it is short, a log segment, or can't be opened
-    several times."""
-    from coordwire.capture import share
-
-    try:
-        if not all(map(os.path.isfile, names)):
-            return 1
-        with opened(names[0]) as stream:
-            if _is_segment(read_head(stream), options):
-                return 1
-        size = sum(map(os.path.getsize, names))
-    except (CoordwireError, OSError, Failure):  # which the reader of the input reports
-        return 1
-    jobs: int = options.jobs
-    return min(jobs, 1 + size // share.STRIPE)
-
-
-class _Outcome(NamedTuple):
-    """What was not written of a capture, or of a share of it. status: 1 if something in the output was
-    refused, 2 after a trouble; hints: on what the capture shows; passed_over: entries that the filters could
-    not be applied to; lone_responses: refused frames that may be responses; trouble: what ended the
-    reading."""
-
-    status: int
-    hints: Sequence[str] = ()
-    passed_over: int = 0
-    lone_responses: int = 0
-    trouble: str | None = None
-
-
 class _Reading:
-    """The inputs, read one after the other, or by several processes (`jobs.InputReading`), or one of them by
-    several (`jobs.ShareReading`)."""
+    """The inputs, read one after the other, or by several processes (`jobs.InputReading`)."""
 
     def __init__(
         self, inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat,
@@ -185,44 +153,11 @@ class _Reading:
         """Write the output of an input; its status."""
         names = self._inputs[index]
         try:
-            with _opened(names) as stream:
+            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
                 return _decode(names[0], stream, self._options, self._output, self._search)
         except Failure as trouble:
             note(str(trouble))
             return 2
-
-    def read_share(self, turns: ShareTurns) -> _Outcome:
-        """Write the output of a share of the only input."""
-        (names,), options, search = self._inputs, self._options, self._search
-        if search.survey is not None:
-            search.survey.keep_all()  # a turn's counts are few, and are put together by the command
-        turns.begin(formats.choose_format(options, search.topics), search.topics, learns=search.uses_names)
-        outcome = _Outcome(2)
-        try:
-            with _opened(names) as stream:
-                head = _head(names[0], stream)
-                capture = _guarded(names[0], lambda: _capture(names[0], stream, head, options, turns.share))
-                outcome = _entries_to(names[0], capture, options, turns.output, search, turns)
-        except Failure as trouble:
-            return outcome._replace(status=2, trouble=str(trouble))
-        return outcome
-
-    def take(self) -> SearchCounts:
-        return self._search.take()
-
-    def add_counts(self, counts: SearchCounts) -> None:
-        self._search.add(counts)
-
-    def concluded(self, outcomes: Sequence[_Outcome]) -> int:
-        """Report what the shares of the input have left; the input's status."""
-        first = outcomes[0]  # every process has read the whole capture
-        sums = first._replace(
-            status=max(outcome.status for outcome in outcomes),
-            passed_over=sum(outcome.passed_over for outcome in outcomes),
-            lone_responses=sum(outcome.lone_responses for outcome in outcomes),
-        )
-        trouble = next((outcome.trouble for outcome in outcomes if outcome.trouble is not None), None)
-        return _concluded(self._inputs[0][0], sums._replace(trouble=trouble), self._options)
 
     @property
     def state(self) -> Any:
@@ -290,12 +225,11 @@ class _Search:
         self.selection = filters.Selection(options, self.topics)
         self.digits = 0
         self._ranges = 0
-        self._has_matched = False
 
     @property
     def has_matched(self) -> bool:
         """Whether an entry matched, after which those that don't need not be counted."""
-        return self._has_matched or (self.survey is not None and self.survey.counts.matched > 0)
+        return self.survey is not None and self.survey.counts.matched > 0
 
     def _entries(self) -> Iterator[Entry]:
         """The entries of all inputs once more; what can't be read is reported elsewhere."""
@@ -313,7 +247,6 @@ class _Search:
 
     def take(self) -> SearchCounts:
         """What was counted so far; counting begins again."""
-        self._has_matched = self.has_matched
         counts = None if self.survey is None else self.survey.take(), self.digits, self._ranges
         self.digits = self._ranges = 0
         return counts
@@ -333,6 +266,15 @@ class _Search:
             self.survey.report(place, self.digits)
 
 
+def _jobs(text: str) -> int:
+    jobs = int(text) if text.isdecimal() and text.isascii() and len(text) <= 4 else 0
+    if not 0 < jobs <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of processes from 1 to {MOST_JOBS:,}, got {text!r}"
+        )
+    return jobs
+
+
 def _port(text: str) -> int:
     port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
@@ -349,7 +291,7 @@ def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) ->
         head = _head(name, capture.stream)
         if head:  # else the program has said why
             reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
-            status = _concluded(name, _entries_to(name, reader, options, output, search), options)
+            status = _entries_to(name, reader, options, output, search)
         capture.conclude(0 if reader is None else reader.counts.packets)
     if reader is None:
         raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
@@ -374,14 +316,13 @@ def _decode(
 
         return decode(name, stream, head, options)
     capture = _guarded(name, lambda: _capture(name, stream, head, options))
-    return _concluded(name, _entries_to(name, capture, options, output, search), options)
+    return _entries_to(name, capture, options, output, search)
 
 
 def _entries_to(
-    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search,
-    turns: ShareTurns | None = None,
-) -> _Outcome:  # fmt: skip
-    """Write the selected entries. turns: of the output, where this is a share of the capture."""
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search
+) -> int:
+    """Write the selected entries: 1 if one of them was refused."""
     if options.out is not None:
         return _tables_to(name, capture, options, cast("TablesFormat", output), search)
     status = 0
@@ -398,9 +339,6 @@ def _entries_to(
     put = sys.stdout.write
     plain_run = None if plain is None else plain.run
     batches = cast(Iterator[list[Entry]], _guarded_items(name, capture.batches(ends=False)))
-    if turns is not None:
-        batches, learn, write = turns.batches(batches), turns.learn, turns.write
-        plain_line, plain_run = plain_line and turns.plain_line, plain_run and turns.plain_run
     entries: Iterator[Entry] = chain.from_iterable(batches)
     if plain_run is not None and is_open and misses is None:
         entries = _without_runs(batches, plain_run, counts, TELLING if names_topics else frozenset())
@@ -420,14 +358,14 @@ def _entries_to(
             if isinstance(entry, UnreadableRange) or is_refused(entry):
                 status = 1
                 lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
-    if turns is None:
-        output.finish()
-    return _closed(capture, filter_, search, status, lone_responses)
+    output.finish()
+    _conclude(name, capture, options, filter_, search, lone_responses)
+    return status
 
 
 def _tables_to(
     name: str, capture: Capture, options: argparse.Namespace, output: TablesFormat, search: _Search
-) -> _Outcome:
+) -> int:
     """As `_entries_to` for tables, whose rows are made of many entries at once."""
     from coordwire.tables.readers.captures import together
 
@@ -452,17 +390,8 @@ def _tables_to(
             if capture.format in ("hex", "frames"):
                 lone_responses += sum(map(is_lone_response, refused))
     output.finish()
-    return _closed(capture, filter_, search, status, lone_responses)
-
-
-def _closed(
-    capture: Capture, filter_: filters.Filter, search: _Search, status: int, lone_responses: int
-) -> _Outcome:
-    """The outcome of a capture that was read to its end."""
-    search.digits = max(search.digits, capture.counts.digits)
-    passed_over = filter_.passed_over + search.selection.passed_over
-    search.selection.passed_over = 0
-    return _Outcome(status, list(capture_hints(capture)), passed_over, lone_responses)
+    _conclude(name, capture, options, filter_, search, lone_responses)
+    return status
 
 
 def _without_runs(
@@ -484,34 +413,30 @@ def _without_runs(
                 at += 1
 
 
-def _concluded(name: str, outcome: _Outcome, options: argparse.Namespace) -> int:
-    """Report on standard error what the output does not show; the status."""
-    for text in outcome.hints:
+def _conclude(
+    name: str, capture: Capture, options: argparse.Namespace, filter_: filters.Filter, search: _Search,
+    lone_responses: int,
+) -> None:  # fmt: skip
+    """Report on standard error what the output does not show of a capture that was read to its end."""
+    search.digits = max(search.digits, capture.counts.digits)
+    passed_over = filter_.passed_over + search.selection.passed_over
+    search.selection.passed_over = 0
+    for text in capture_hints(capture):
         note(f"{shown(name)}: {text}")
-    if outcome.passed_over:
+    if passed_over:
         note(
-            f"{shown(name)}: not shown: {counted(outcome.passed_over, 'unreadable or undated part')}, "
+            f"{shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
             "which filters cannot be applied to"
         )
-    if outcome.lone_responses and options.dialect == "kafka":
-        frames = "1 frame" if outcome.lone_responses == 1 else f"{outcome.lone_responses:,} frames"
+    if lone_responses and options.dialect == "kafka":
+        frames = "1 frame" if lone_responses == 1 else f"{lone_responses:,} frames"
         note(
             f"{shown(name)}: {frames} may be a response whose request is not in the input; "
             "coordwire explain --response-to API --version N HEX reads one"
         )
-    if outcome.trouble is not None:
-        note(outcome.trouble)
-    return outcome.status
 
 
-def _opened(names: Sequence[str]) -> AbstractContextManager[BinaryIO]:
-    """An input: a file, or the files of a rotated capture."""
-    return opened(names[0]) if len(names) == 1 else tables.opened_chain(names)
-
-
-def _capture(
-    name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace, share: Share | None = None
-) -> Capture:
+def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
     return Capture(
         stream,
         name,
@@ -519,7 +444,6 @@ def _capture(
         strict=options.strict,
         ports=frozenset(options.port),
         head=head,
-        share=share,
         lazy=True,
         dialect=dialect_options.dialect_of(options),
         alternative=dialect_options.alternative_of(options),

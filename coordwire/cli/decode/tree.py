@@ -50,17 +50,6 @@ class TreeFormat:
         self._waiting_bytes = 0
         self._written: set[int] = set()
 
-    @property
-    def state(self) -> tuple[dict[int, tuple[FrameEntry, int]], int, set[int]]:
-        """What the blocks so far have left for the next ones: requests that wait, and the numbers of those
-        that were written without their answers."""
-        return dict(self._waiting), self._waiting_bytes, set(self._written)
-
-    @state.setter
-    def state(self, state: tuple[dict[int, tuple[FrameEntry, int]], int, set[int]]) -> None:
-        waiting, self._waiting_bytes, written = state
-        self._waiting, self._written = dict(waiting), set(written)
-
     def write(self, entry: Entry, digits: int) -> None:
         if isinstance(entry, UnreadableRange):
             self._unreadable(entry, digits)

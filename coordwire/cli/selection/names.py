@@ -189,13 +189,6 @@ class TopicNames:
 
     def learn(self, entry: Entry) -> None:
         """Read an entry, which may have names and ids."""
-        for number, name in self.news(entry):
-            self.names[number] = name
-            if len(self.names) > MOST_TOPICS:
-                self.names.popitem(last=False)
-
-    def news(self, entry: Entry) -> Iterator[tuple[UUID, str]]:
-        """The names that an entry has and that are not known yet, each looked up when it is drawn."""
         if (
             not isinstance(entry, FrameEntry)
             or entry.api_key not in TELLING
@@ -206,7 +199,9 @@ class TopicNames:
         for topic in getattr(entry.message, "topics", None) or ():
             number = getattr(topic, "topic_id", None)
             if number and topic.name and number.int and self.names.get(number) != topic.name:
-                yield number, topic.name
+                self.names[number] = topic.name
+                if len(self.names) > MOST_TOPICS:
+                    self.names.popitem(last=False)
 
     def topics(self, messages: Iterable[Struct]) -> Iterator[str]:
         """The topics that messages are about, by name, or by id where that isn't known; each once."""

@@ -30,9 +30,7 @@ Values = Callable[[Any], Iterable[object]]
 @dataclass(slots=True)
 class SurveyCounts:
     """What a survey has counted. values: by kind, how often each was met; overflowing: kinds with more values
-    than are kept; first, last: times in nanoseconds. most_kept: values of a kind that are kept, None for all:
-    of a part with a bound of its own, whose counts are added to others, so that the same ones are kept as in
-    one count of all."""
+    than are kept; first, last: times in nanoseconds."""
 
     total: int = 0
     matched: int = 0
@@ -40,12 +38,11 @@ class SurveyCounts:
     overflowing: set[str] = field(default_factory=set)
     first: int | None = None
     last: int | None = None
-    most_kept: int | None = MOST_KEPT
 
     def count(self, kind: str, value: str, times: int = 1) -> None:
         """Count a value that was met."""
         counts = self.values[kind]
-        if value in counts or self.most_kept is None or len(counts) < self.most_kept:
+        if value in counts or len(counts) < MOST_KEPT:
             counts[value] += times
         else:
             self.overflowing.add(kind)
@@ -88,7 +85,6 @@ class Survey:
         self._kinds = dict(kinds)
         self._texts_given = texts_given or {}
         self._time = time
-        self.most_kept: int | None = MOST_KEPT
         self.counts = self._none()
 
     @property
@@ -97,12 +93,7 @@ class Survey:
         return self._time is not None
 
     def _none(self) -> SurveyCounts:
-        return SurveyCounts(values={kind: Counter() for kind in self._kinds}, most_kept=self.most_kept)
-
-    def keep_all(self) -> None:
-        """Count all values, of items that are few; the counts begin again."""
-        self.most_kept = None
-        self.take()
+        return SurveyCounts(values={kind: Counter() for kind in self._kinds})
 
     def take(self) -> SurveyCounts:
         """What was counted so far; the survey begins again."""

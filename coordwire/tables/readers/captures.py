@@ -3,8 +3,7 @@
 Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row (`frame_rows`), an
 unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor
 less than one by one in between. The files of a rotated capture are read as one stream
-(`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames
-(`coordwire.capture.share`).
+(`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames (`DealtFrames`).
 """
 
 from __future__ import annotations
@@ -32,15 +31,14 @@ from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
-from coordwire.capture.share import Share
-from coordwire.dialects import find_alternative, find_dialect
+from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, first_captured, open_stream
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
 from coordwire.tables.readers.rows import KEPT, Bad, Builder
-from coordwire.tables.readers.splits import CapturedFile, Part
+from coordwire.tables.readers.splits import CapturedFile, DealtFrames, Part
 from coordwire.tables.stores import is_uri, local_path
 
 if TYPE_CHECKING:
@@ -91,7 +89,7 @@ def together(lists: Iterable[Sequence[Entry | ConnectionSign]]) -> Iterator[Toge
 
 
 def entries(
-    part: Part, options: Options, failed: Failed, share: Share | None = None
+    part: Part, options: Options, failed: Failed, share: DealtFrames | None = None
 ) -> Iterator[tuple[bool, Together]]:
     """Everything in the capture, or one share of it, in order, and whether other units have its rows; frames
     are lazy. Raises `OSError`, and what `Capture` raises for a file that is not a capture.
@@ -109,14 +107,15 @@ def entries(
         stream = stack.enter_context(open_stream(part.path) if alone else _stream(files))
         capture: Capture | None = None
         capture = Capture(
-            stream, part.path, strict=options.strict, share=share, lazy=True,
+            stream, part.path, strict=options.strict, lazy=True,
             dialect=find_dialect(options.dialect), alternative=find_alternative(options.dialect),
         )  # fmt: skip
+        batches = capture.batches() if share is None else map(share.own, capture.batches())
         if not known:
-            yield from zip(repeat(False), together(capture.batches()))
+            yield from zip(repeat(False), together(batches))
             return
         # What can be read of the bytes so far is drawn before more are read; holes are given up later.
-        for is_known, lists in groupby(capture.batches(), lambda _: files.is_known):
+        for is_known, lists in groupby(batches, lambda _: files.is_known):
             for items in lists:
                 for was_known, alike in groupby(items, partial(_was_known, switches, is_known)):
                     yield from zip(repeat(was_known), together([list(alike)]))
@@ -164,7 +163,7 @@ def read_frames(
         reason = getattr(error, "strerror", None) or str(error)
         missing.append(Bad(path, 0, 0, reason, is_lost=isinstance(error, OSError)))
 
-    share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
+    share = DealtFrames(part.share, part.shares, stories=stories) if part.shares > 1 else None
     bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
     has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:

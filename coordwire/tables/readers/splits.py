@@ -3,16 +3,18 @@
 Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
 begin in its range, and its worker finds the first of them (see `segment_reader`). Small files go together
 until they make up a part. A capture, or all files of a rotated one, as connections run across them, is one
-part or has a share for about each `splitSize` bytes (`coordwire.capture.share`). Rules: a plan is a
-function of the listing and the options alone; ranges of one file join without a gap, so that every batch has
-one owner, whatever the size.
+part or has a share for about each `splitSize` bytes: each task goes through the whole capture, since only
+that shows which requests and responses belong together, where frames begin after a loss and what a frame's
+number is, but has the rows of its own share alone (`DealtFrames`). Rules: a plan is a function of the listing
+and the options alone; ranges of one file join without a gap, so that every batch has one owner, whatever the
+size; so has every frame of a capture.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "CaptureRun", "CapturedFile", "CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped",
-    "segment_parts",
+    "CaptureRun", "CapturedFile", "CopiedSegment", "DealtFrames", "LagInputs", "LogCopy", "Part",
+    "capture_parts", "grouped", "segment_parts",
 ]  # fmt: skip
 
 import math
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.rotation import FirstPacket, rotated
 from coordwire.segments.names import kafka_07_offset
 from coordwire.tables.options import MEBI, Options
@@ -36,6 +39,12 @@ LEAST_GROUP, MOST_GROUPS = 4 * MEBI, 64
 
 MOST_SHARES = 16
 """Tasks that share one capture at most: each goes through all of its packets; more would do little else."""
+
+STRIPE = 256 << 10
+"""Bytes of a capture's frames that go to one share before the next has its turn."""
+
+FRAME = 256
+"""What a frame counts on top of its bytes: about as much work as so many bytes of a long one."""
 
 
 class CopiedSegment(NamedTuple):
@@ -233,6 +242,46 @@ def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:
     if stories:
         return 2 if size and size >= split_size // 2 else 1
     return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
+
+
+class DealtFrames:
+    """One share of a capture: its frames come in stripes of about `STRIPE` bytes, one share after the other,
+    in the order of their numbers, so that all shares cost the same, whatever the connections. All else is in
+    the first share.
+
+    index: from 0. stories: whether the reader of the first share makes the stories of groups, for which it
+    reads all frames: its share has none then, if there are others.
+    """
+
+    def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
+        if not 0 <= index < count:
+            raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
+        self._is_first = index == 0
+        skipped = 1 if stories and count > 1 else 0
+        self._turns = count - skipped
+        self._own_turn = index - skipped
+        self._turn = 0
+        self._remaining = STRIPE
+
+    def own(self, entries: Iterable[Entry | ConnectionSign]) -> list[Entry | ConnectionSign]:
+        """Of the capture's next entries those of the share."""
+        own: list[Entry | ConnectionSign] = []
+        remaining, is_own = self._remaining, self._turn == self._own_turn
+        for entry in entries:
+            if not isinstance(entry, FrameEntry):
+                if self._is_first:
+                    own.append(entry)
+                continue
+            if is_own:
+                own.append(entry)
+            remaining -= FRAME + len(entry.body)
+            if remaining <= 0:
+                turns = -remaining // STRIPE + 1
+                remaining += turns * STRIPE
+                self._turn = (self._turn + turns) % self._turns
+                is_own = self._turn == self._own_turn
+        self._remaining = remaining
+        return own
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
