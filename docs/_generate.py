@@ -64,6 +64,7 @@ MODULES = (
     "coordwire.spark.replicas",
     "coordwire.spark.audits",
     "coordwire.spark.functions",
+    "coordwire.tables.audits",
     "coordwire.tables.pipeline",
 )
 """The public modules; messages have pages of their own in the protocol's reference."""

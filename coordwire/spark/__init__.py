@@ -12,9 +12,8 @@
     sources/       PySpark's data source API over `coordwire.tables.readers`
     engines.py     the engines of `coordwire.tables.pipeline` that run in a Spark session
     stored_tables.py   the pipeline's tables as DataFrames; catalog_views.py: as views of Spark's catalog
-    audits.py      offsets, replicas, producers and the state of topics, over the tables
+    audits.py, replicas.py   the queries of `coordwire.tables.audits`, under their names for Spark
     functions.py   the functions of `coordwire.tables.functions` on columns; schema ids of a registry
-    replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
     plugins/       the top-level packages by which PySpark finds the sources, one each
 

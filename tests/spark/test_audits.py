@@ -1,4 +1,5 @@
-"""Audits of a real broker's logs: clean ones have no findings, planted faults are found and nothing else."""
+"""Audits of a real broker's logs: clean ones have no findings, planted faults are found and nothing else; in
+DuckDB, and in Spark the same."""
 
 from __future__ import annotations
 
@@ -11,21 +12,76 @@ import pytest
 
 import coordwire.spark
 
-pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+pytest.importorskip("duckdb", reason="duckdb isn't installed")
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import duckdb
+import pyarrow as pa
 
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, RecordBatch, batches, encode_batch
-from coordwire.spark import audits
-from coordwire.tables import pipeline
+from coordwire.tables import audits, pipeline
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from tests.broker_sample import broker_sample
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+Frame = Any  # a DataFrame of Spark, or a relation of DuckDB
+
+
+class Row(dict[str, Any]):
+    """A row, whose columns are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+class InDuckDB:
+    """Frames of tables that Arrow or the pipeline has, and their rows."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+
+    def frame(self, table: pa.Table) -> Frame:
+        return self.connection.from_arrow(table)
+
+    def stored(self, out: str, name: str) -> Frame:
+        return self.connection.read_parquet(f"{out}/{name}/**/*.parquet")
+
+    def rows(self, frame: Frame) -> list[Row]:
+        return [Row(row) for row in frame.to_arrow_table().to_pylist()]
+
+
+class InSpark:
+    """The same in Spark. Arrow makes the frames: no Python worker starts."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def frame(self, table: pa.Table) -> Frame:
+        return self.spark.createDataFrame(table).cache()
+
+    def stored(self, out: str, name: str) -> Frame:
+        return coordwire.spark.table(self.spark, out, name).cache()
+
+    def rows(self, frame: Frame) -> list[Row]:
+        return [Row(row.asDict()) for row in frame.collect()]
+
+
+Engine = InDuckDB | InSpark
+
+
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    if request.param == "duckdb":
+        return InDuckDB()
+    request.getfixturevalue("interpreted")
+    return InSpark(request.getfixturevalue("spark"))
+
 
 TOPICS = ("codec-gzip-0", "codec-lz4-0", "codec-none-0", "codec-zstd-0", "compacted-0", "several.segments-0",
           "several.segments-1", "transactions-0", "__consumer_offsets-0")  # fmt: skip
@@ -88,38 +144,40 @@ def rewritten(batch: RecordBatch, records: list[Record]) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def tables(
-    spark: SparkSession, brokers: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, DataFrame]:
+def stored(brokers: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The pipeline's tables of both brokers."""
     out = str(tmp_path_factory.mktemp("tables"))
-    names = ["batches", "quarantine"]
-    pipeline.run(pipeline.LocalEngine(1), [str(brokers)], out, tables=names, report=False)
-    return {name: coordwire.spark.table(spark, out, name).cache() for name in names}
+    pipeline.run(pipeline.LocalEngine(1), [str(brokers)], out, tables=["batches", "quarantine"], report=False)
+    return out
 
 
-def of(table: DataFrame, brokers: Path, number: int) -> DataFrame:
+@pytest.fixture(scope="module")
+def tables(engine: Engine, stored: str) -> dict[str, Frame]:
+    return {name: engine.stored(stored, name) for name in ("batches", "quarantine")}
+
+
+def of(table: Frame, brokers: Path, number: int) -> Frame:
     """The rows of one broker."""
-    return table.where(f"startswith(input_file, '{brokers}/{number}/')")
+    return table.filter(f"input_file LIKE '{brokers}/{number}/%'")
 
 
-def rows(actual: DataFrame, names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in actual.select(*names.split()).collect()]
+def columns(rows: Iterable[Row], names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names.split()) for row in rows]
 
 
-def made_of(spark: SparkSession, names: str, made_rows: list[tuple[Any, ...]]) -> DataFrame:
-    """Rows of these columns of the tables records and batches, through Arrow: no Python worker starts."""
-    import pyarrow as pa
-
+def made_of(names: str, made_rows: list[tuple[Any, ...]]) -> pa.Table:
+    """Rows of these columns of the tables records and batches."""
     known = {column.name: column for column in (*TABLES["batches"], *TABLES["records"])}
     schema = arrow_schema([known[name] for name in names.split()])
     columns = zip(*made_rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def test_gaps(tables: dict[str, DataFrame], brokers: Path) -> None:
+def test_gaps(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
     actual = audits.offset_gaps(tables["batches"], quarantine=tables["quarantine"])
-    tuples = rows(actual, "log topic kind first_offset last_offset why input_file position before_end")
+    names = "log topic kind first_offset last_offset why input_file position before_end"
+    tuples = columns(engine.rows(actual), names)
     current = [(Path(row[0]).parent.name, *row[1:5]) for row in tuples if row[2] != "compacted"]
     assert current == [
         ("2", "codec-gzip", "repeated", 3, 52),
@@ -135,7 +193,8 @@ def test_gaps(tables: dict[str, DataFrame], brokers: Path) -> None:
     assert missing[6] == f"{brokers}/2/codec-none-0/{log(0)}"
     assert missing[7] == missing[8] == sum(map(len, pieces(brokers / "1/codec-none-0" / log(0))[:2]))
     # A topic without a trace is to be named; without the quarantine nothing explains the unreadable one.
-    named = rows(audits.offset_gaps(tables["batches"], compacted=["codec-n*"]), "topic kind")
+    gaps = audits.offset_gaps(tables["batches"], compacted=["codec-n*"])
+    named = columns(engine.rows(gaps), "topic kind")
     assert ("codec-none", "compacted") in named
     assert ("codec-zstd", "missing") in named
 
@@ -150,8 +209,8 @@ def plain_gaps(folder: Path) -> list[tuple[int, int]]:
     return gaps
 
 
-def test_every_offset_is_accounted_for(tables: dict[str, DataFrame], brokers: Path) -> None:
-    actual = audits.offset_coverage(tables["batches"], quarantine=tables["quarantine"]).collect()
+def test_every_offset_is_accounted_for(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
+    actual = engine.rows(audits.offset_coverage(tables["batches"], quarantine=tables["quarantine"]))
     assert len(actual) == 2 * len(TOPICS)
     for row in actual:
         offsets = row.records + row.markers + row.compacted + row.unreadable + row.missing - row.repeated
@@ -172,28 +231,31 @@ def test_every_offset_is_accounted_for(tables: dict[str, DataFrame], brokers: Pa
     assert any(row.markers for row in clean)
 
 
-def test_records_sent_twice(spark: SparkSession) -> None:
-    rerun = [(b"k", b"v", 5), (b"k", b"v", 9), (b"k", b"w", 10), (None, None, 11), (None, None, 12)]
+def test_records_sent_twice(engine: Engine) -> None:
+    names = "topic partition time key value headers is_control log_offset producer_id"
+    rerun = [(b"k", b"v", 5, 8), (b"k", b"v", 9, 7), (b"k", b"w", 10, 7), (None, None, 11, 7)]
     made_rows: list[tuple[Any, ...]] = [
-        ("t", 0, 1, key, value, [], False, offset) for key, value, offset in rerun
+        ("t", 0, 1, key, value, [], False, *place) for key, value, *place in (*rerun, (None, None, 12, 7))
     ]
-    made_rows += [("t", 0, 1, b"k", b"v", [], False, 5), ("t", 1, 1, b"k", b"v", [], False, 5)]
-    made_rows += [("t", 0, 1, b"m", b"m", [], True, offset) for offset in (20, 21)]
-    actual = audits.repeated_records(
-        made_of(spark, "topic partition time key value headers is_control log_offset", made_rows)
-    )
-    assert rows(actual, "topic partition value times offsets") == [
-        ("t", 0, b"v", 2, [5, 9]), ("t", 0, None, 2, [11, 12]),
+    made_rows += [("t", 0, 1, b"k", b"v", [], False, 5, 8), ("t", 1, 1, b"k", b"v", [], False, 5, 8)]
+    made_rows += [("t", 0, 1, b"m", b"m", [], True, offset, 7) for offset in (20, 21)]
+    actual = engine.rows(audits.repeated_records(engine.frame(made_of(names, made_rows))))
+    assert columns(actual, "topic partition value times offsets producers") == [
+        ("t", 0, b"v", 2, [5, 9], [7, 8]), ("t", 0, None, 2, [11, 12], [7]),
     ]  # fmt: skip
+    unnamed = engine.frame(made_of(names.removesuffix(" producer_id"), [row[:-1] for row in made_rows]))
+    shorter = [{name: value for name, value in row.items() if name != "producers"} for row in actual]
+    assert engine.rows(audits.repeated_records(unnamed)) == shorter
 
 
-def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
+def test_replicas(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
     item, two = (of(tables["batches"], brokers, number) for number in (1, 2))
-    two = two.where("not (topic = 'codec-gzip' and position > 0 and base_offset = 3)").unionByName(
-        two.where("topic = 'codec-gzip' and base_offset = 3").limit(1)
+    two = two.filter("not (topic = 'codec-gzip' and position > 0 and base_offset = 3)").union(
+        two.filter("topic = 'codec-gzip' and base_offset = 3").limit(1)
     )  # a batch that is there twice is for `offset_gaps`
-    actual = audits.compare_replicas(item, two).cache()
-    tuples = rows(actual, "topic partition base_offset kind side fields left_last_offset right_last_offset")
+    all_found = engine.rows(audits.compare_replicas(item, two))
+    names = "topic partition base_offset kind side fields left_last_offset right_last_offset"
+    tuples = columns(all_found, names)
     assert tuples == [
         ("codec-lz4", 0, tuples[0][2], "shorter", "left", None, tuples[0][6], None),
         ("codec-none", 0, 3, "missing", "left", None, 52, None),
@@ -212,15 +274,14 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
         ),
     ]
     assert {"last_offset", "size", "checksum", "count"} <= set(tuples[3][5])
-    all_found = actual.collect()
     epoch = next(row for row in all_found if row.partition == 1)
     bytes_ = audits.batch_bytes(epoch)
     assert (bytes_.first, bytes_.differing) == (15, 1)  # the last byte of the leader epoch
     assert len(bytes_.left) == len(bytes_.right) == epoch.left_size
     lost = next(row for row in all_found if row.topic == "codec-none")
     assert audits.batch_bytes(lost)[1:] == (b"", 0, lost.left_size)
-    verdicts = rows(
-        audits.replica_divergence(item, two),
+    verdicts = columns(
+        engine.rows(audits.replica_divergence(item, two)),
         "topic partition verdict first_offset first_kind left_epoch right_epoch differing",
     )
     assert [row for row in verdicts if row[2] != "equal"] == [
@@ -231,15 +292,15 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
         ("several.segments", 1, "diverged", tuples[5][2], "differs", 0, 7, 1),
     ]
     assert len(verdicts) == len(TOPICS)
-    none = audits.replica_divergence(item.where("topic = 'transactions'"), two.where("false"))
-    assert rows(none, "topic verdict") == [("transactions", "no log")]
-    later = audits.compare_replicas(item, item.where("base_offset >= 52")).where("topic = 'several.segments'")
-    assert {row[0] for row in rows(later, "kind")} == {"before"}
+    none = audits.replica_divergence(item.filter("topic = 'transactions'"), two.filter("false"))
+    assert columns(engine.rows(none), "topic verdict") == [("transactions", "no log")]
+    later = audits.compare_replicas(item, item.filter("base_offset >= 52"))
+    assert {row.kind for row in engine.rows(later) if row.topic == "several.segments"} == {"before"}
 
 
-def test_leader_epochs(tables: dict[str, DataFrame], brokers: Path) -> None:
-    actual = audits.leader_epochs(tables["batches"].where("topic = 'several.segments' and partition = 1"))
-    tuples = rows(actual, "log epoch first_offset end_offset falls")
+def test_leader_epochs(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
+    actual = audits.leader_epochs(tables["batches"].filter("topic = 'several.segments' and partition = 1"))
+    tuples = columns(engine.rows(actual), "log epoch first_offset end_offset falls")
     checkpoint = (broker_sample() / "data/several.segments-1/leader-epoch-checkpoint").read_text()
     entries = [tuple(map(int, line.split())) for line in checkpoint.splitlines()[2:]]
     item = [row for row in tuples if row[0].startswith(f"{brokers}/1/")]
@@ -248,9 +309,9 @@ def test_leader_epochs(tables: dict[str, DataFrame], brokers: Path) -> None:
     assert [row[1] for row in tuples if row[4]] == [0, 2]  # after the planted 7
 
 
-def test_sequences(tables: dict[str, DataFrame], brokers: Path) -> None:
+def test_sequences(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
     actual = audits.producer_sequences(tables["batches"])
-    tuples = rows(actual, "log topic kind base_offset expected skipped")
+    tuples = columns(engine.rows(actual), "log topic kind base_offset expected skipped")
     clean = [row for row in tuples if row[0].startswith(f"{brokers}/1/")]
     assert {(row[1], row[2]) for row in clean} == {
         ("compacted", "compacted"), ("transactions", "new epoch"),
@@ -268,7 +329,7 @@ BATCH = (
 )
 
 
-def test_sequences_that_wrap_and_go_wrong(spark: SparkSession) -> None:
+def test_sequences_that_wrap_and_go_wrong(engine: Engine) -> None:
     """Each producer a case: epochs, first and last sequences, and the kinds that are found."""
     cases: dict[int, tuple[list[tuple[int, int, int]], list[str | None]]] = {
         1: ([(0, LAST - 4, LAST - 2), (0, LAST - 1, 1), (0, 2, 4)], [None, "wrap", None]),
@@ -290,14 +351,15 @@ def test_sequences_that_wrap_and_go_wrong(spark: SparkSession) -> None:
             if kind:
                 expected.append((producer, kind, offset))
             offset += count
-    actual = audits.producer_sequences(made_of(spark, BATCH, made_rows))
-    assert rows(actual, "producer_id kind base_offset") == expected
-    assert rows(actual.where("kind = 'gap'"), "expected skipped") == [(LAST - 1, 5)]
+    actual = engine.rows(audits.producer_sequences(engine.frame(made_of(BATCH, made_rows))))
+    assert columns(actual, "producer_id kind base_offset") == expected
+    gaps = [row for row in actual if row.kind == "gap"]
+    assert columns(gaps, "expected skipped") == [(LAST - 1, 5)]
 
 
-def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
+def test_throughput(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
     item = of(tables["batches"], brokers, 1)
-    actual = audits.producer_throughput(item).where("topic = 'several.segments'").collect()
+    actual = [row for row in engine.rows(audits.producer_throughput(item)) if row.topic == "several.segments"]
     expected: dict[int | None, list[RecordBatch]] = {}
     for path in (brokers / "1").glob("several.segments-*/*.log"):
         for batch in batches(path.read_bytes()):
@@ -310,9 +372,8 @@ def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
         assert row.idempotent == (row.producer_id is not None)
         seconds = (row.last_time - row.first_time).total_seconds()
         assert seconds < 1 or row.bytes_per_second == round(row.bytes / seconds, 3)
-    minutes = (
-        audits.producer_throughput(item, every="10 seconds").where("topic = 'several.segments'").collect()
-    )
+    all_minutes = engine.rows(audits.producer_throughput(item, every="10 seconds"))
+    minutes = [row for row in all_minutes if row.topic == "several.segments"]
     assert sum(row.records for row in minutes) == sum(row.records for row in actual)
     assert all(row.records_per_second == round(row.records / 10, 3) for row in minutes)
     assert all((row.ends - row.begins).total_seconds() == 10 for row in minutes)
@@ -321,23 +382,21 @@ def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
 SCHEMA = "topic partition log_offset time key value is_control input_file producer_id transactional"
 
 
-def read_records(folders: list[str], names: list[str]) -> Any:
+def read_records(folders: list[str], names: list[str]) -> pa.Table:
     """What the data source reads, without Python workers."""
-    import pyarrow as pa
-
     source, options = SOURCES["kafka-segment"], Options(paths=tuple(folders))
     return pa.Table.from_batches(
         batch for task in plan(source, options) for batch in read(source, task, options, names)
     )
 
 
-def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
+def test_the_state_of_topics(engine: Engine, brokers: Path) -> None:
     """Beside a plain loop that knows transactions by their markers."""
     folders = [str(brokers / "1" / name) for name in ("compacted-0", "transactions-0")]
-    records = spark.createDataFrame(read_records(folders, SCHEMA.split())).cache()
-    calls = {(row.topic, row.log_offset) for row in audits.committed(records).collect()}
+    records = engine.frame(read_records(folders, SCHEMA.split()))
+    calls = {(row.topic, row.log_offset) for row in engine.rows(audits.committed(records))}
     # PySpark before 4.1 gives bytearrays.
-    state = {(row.topic, bytes(row.key)): row for row in audits.latest_by_key(records).collect()}
+    state = {(row.topic, bytes(row.key)): row for row in engine.rows(audits.latest_by_key(records))}
     expected: set[tuple[str, int]] = set()
     latest: dict[tuple[str, bytes], tuple[int, bytes | None]] = {}
     aborted = 0
@@ -366,14 +425,14 @@ def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
     alive = {key: actual for key, actual in latest.items() if actual[1] is not None}
     assert {key: (row.log_offset, row.value) for key, row in state.items()} == alive
     assert len(alive) < len(latest)
-    removed_too = audits.latest_by_key(records, tombstones=True).collect()
+    removed_too = engine.rows(audits.latest_by_key(records, tombstones=True))
     with_removed = {(row.topic, bytes(row.key)) for row in removed_too}
     assert with_removed == set(latest)
     with pytest.raises(CoordwireError, match="the records have no column transactional: ask for it"):
-        audits.committed(records.drop("transactional"))
+        audits.committed(engine.frame(read_records(folders, SCHEMA.split()[:-1])))
 
 
-def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> None:
+def test_a_transaction_without_an_end_is_not_committed(engine: Engine) -> None:
     marker = {"commit": b"\0\0\0\1", "abort": b"\0\0\0\0"}
     story = [
         (1, "a"), (2, "b"), (None, "c"), (1, "commit"), (2, "abort"), (1, "d"), (None, "a"), (2, "e"),
@@ -384,6 +443,40 @@ def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> N
          action in marker, "/d/t-0/0.log", -1 if producer is None else producer, producer is not None)
         for offset, (producer, action) in enumerate(story)
     ]  # fmt: skip
-    records = made_of(spark, SCHEMA, made_rows)
-    assert sorted(row.log_offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
-    assert rows(audits.latest_by_key(records), "key log_offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]
+    records = engine.frame(made_of(SCHEMA, made_rows))
+    assert sorted(row.log_offset for row in engine.rows(audits.committed(records))) == [0, 2, 6, 7]
+    latest = columns(engine.rows(audits.latest_by_key(records)), "key log_offset")
+    assert latest == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]
+
+
+def test_each_batch_once(engine: Engine, tables: dict[str, Frame]) -> None:
+    """Both are of one cluster: of a batch that both have, the copy of the later leader epoch counts."""
+    rows = engine.rows(tables["batches"])
+    clusters = {(row.cluster_id, row.topic, row.partition, row.base_offset) for row in rows}
+    assert len(engine.rows(audits.once(tables["batches"]))) == len(clusters) < len(rows)
+
+
+@pytest.mark.spark
+def test_both_engines_find_the_same(
+    spark: SparkSession, interpreted: None, stored: str, brokers: Path
+) -> None:
+    def found(engine: Engine) -> dict[str, list[Row]]:
+        batches, quarantine = (engine.stored(stored, name) for name in ("batches", "quarantine"))
+        one, two = (of(batches, brokers, number) for number in (1, 2))
+        results = {
+            "gaps": audits.offset_gaps(batches, quarantine=quarantine, compacted=["codec-[nx]*"]),
+            "coverage": audits.offset_coverage(batches, quarantine=quarantine),
+            "sequences": audits.producer_sequences(batches),
+            "throughput": audits.producer_throughput(batches),
+            "epochs": audits.leader_epochs(batches),
+            "replicas": audits.compare_replicas(one, two),
+            "divergence": audits.replica_divergence(one, two),
+        }
+        return {name: engine.rows(frame) for name, frame in results.items()}
+
+    in_spark, in_duckdb = found(InSpark(spark)), found(InDuckDB())
+    for row in (*in_spark["throughput"], *in_duckdb["throughput"]):  # Spark's times have no zone
+        row |= {name: row[name].replace(tzinfo=None) for name in ("first_time", "last_time")}
+    for name, rows in in_spark.items():
+        assert rows == in_duckdb[name], name
+        assert rows, name
