@@ -70,8 +70,11 @@ else:
 class Batches(_Walk, Iterator[T], Generic[T]):
     """The iterator that `batches` and `kafka_07.batches` return.
 
-    position: the byte at which the next batch would begin.
+    position: the byte at which the next batch would begin. reads_natively: whether the native half knows the
+    layout of its batches.
     """
+
+    reads_natively = True
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         self._check_records = check_records
         self._search_type = search
         if opened is not None:
-            self._opened = opened
+            self._opened, self.reads_natively = opened, False
         elif on_error == "raise":  # whatever isn't in order comes to `_next`
             self._quick = backend.codec
 

@@ -9,6 +9,7 @@
     remote_storage.py   the same of segments in remote storage, and the log of their metadata
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
+    log_format.py   how a log is read, by its file's name
     segment.py      Segment, files as memory; partition.py: a folder's segments in order
     verify.py       what is wrong with a segment; index_check.py: with its indexes
     producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches

@@ -40,7 +40,7 @@ from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
 from coordwire.segments.batch_selection import EPOCH, KEPT, FoundBatches, select_batches
 from coordwire.segments.index_rebuild import INTERVAL, rebuild
-from coordwire.segments.names import file_name, kafka_07_offset, log_name
+from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.segment import Segment
 from coordwire.segments.verify import read_records
@@ -179,7 +179,7 @@ def recover(
         segments = [stack.enter_context(Segment(path)) for path in paths]
         segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path.name))
         folder = Path(out)
-        _refuse(folder, [segment.path for segment in segments])
+        _refuse(folder, segments)
         walks = [_Walk(segment, progress) for segment in segments]
         with_offsets = [walk for walk in walks if not walk.segment.is_kafka_07]
         _choose(with_offsets)
@@ -191,14 +191,14 @@ def recover(
             yield _write(walk, folder, interval, producers)
 
 
-def _refuse(folder: Path, sources: list[Path]) -> None:
+def _refuse(folder: Path, segments: list[Segment]) -> None:
     names: set[str] = set()
-    for source in sources:
-        name = _copy_name(source)
+    for segment in segments:
+        name = _copy_name(segment.path)
         if name in names:
             raise ValueError(f"two segments are called {name}")
         names.add(name)
-        indexes = () if kafka_07_offset(name) is not None else INDEXES
+        indexes = () if segment.is_kafka_07 else INDEXES
         for output in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in indexes)):
             if os.path.lexists(folder / output):
                 raise FileExistsError(EEXIST, os.strerror(EEXIST), str(folder / output))

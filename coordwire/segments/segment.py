@@ -17,17 +17,18 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
-from coordwire.errors import CoordwireError, CorruptBatch, LimitExceeded
+from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.limits import current
 from coordwire.messages.producer_snapshot import ProducerSnapshot
-from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches, kafka_07
+from coordwire.records import Batches, Record, RecordBatch, UnreadableRange
 from coordwire.records.batch import batch_size
 from coordwire.records.batch_reader import OnError
 from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
+from coordwire.segments.log_format import log_format
 from coordwire.segments.names import FileKind, file_name, kafka_07_offset, topic_partition
 from coordwire.segments.state_files import (
     EPOCHS,
@@ -94,9 +95,10 @@ class Segment:
         self.partition: int | None = folder[1] if folder else None
         is_log = self._name is not None and self._name.kind == "log"
         self.base_offset: int | None = self._name.offset if self._name and is_log else None
-        self.is_kafka_07 = (offset := kafka_07_offset(self.path.name)) is not None
-        if offset is not None:
+        if (offset := kafka_07_offset(self.path.name)) is not None:
             self.base_offset = offset
+        self._format = log_format(self.path.name)
+        self.is_kafka_07 = self._format.is_kafka_07
 
     def close(self) -> None:
         """Close the file; it stays mapped as long as batches of it are in use."""
@@ -207,20 +209,7 @@ class Segment:
         start, end: the bytes to read, from one batch's first to after another's last, as `cuts` gives them;
         by default all. The positions of batches and errors count in bytes from the file's start.
         """
-        if self.is_kafka_07:
-            kafka_07_reader: Batches[RecordBatch] = self._kafka_07_batches(
-                on_error, check_records, start, end
-            )
-            return kafka_07_reader
-        reader = batches(self._view[:end], on_error=on_error, check_records=check_records)
-        reader.position = start
-        return reader
-
-    def _kafka_07_batches(self, on_error: OnError, check_records: bool, start: int, end: int | None) -> Any:
-        """The messages of a log of Kafka 0.7."""
-        reader: Any = kafka_07.batches(
-            self._view[:end], position=self.base_offset or 0, on_error=on_error, check_records=check_records
-        )
+        reader = self._format.batches(self._view[:end], on_error=on_error, check_records=check_records)
         reader.position = start
         return reader
 
@@ -238,12 +227,11 @@ class Segment:
         """
         from coordwire.records import arrow
 
-        if self.is_kafka_07:
-            raise CoordwireError("a log of Kafka 0.7 can't be made into a table: iterate its batches")
         form = arrow.schema(columns)
         import pyarrow
 
-        parts = arrow.iter_batches(self._view, columns=columns, on_error=on_error, skipped=skipped)
+        source = self.batches(on_error=on_error) if self.is_kafka_07 else self._view
+        parts = arrow.iter_batches(source, columns=columns, on_error=on_error, skipped=skipped)
         return pyarrow.Table.from_batches(parts, schema=form)
 
     def cuts(self, size: int) -> Iterator[tuple[int, int]]:

@@ -105,8 +105,6 @@ def _plain_batches(
     checks: tuple[OffsetCheck, TimeCheck, TransactionCheck],
 ) -> Generator[Fault, None, int]:
     """Check the batches up to the first that isn't plain; its position. What is faulty is in indexes only."""
-    if segment.is_kafka_07:
-        return 0
     reader = segment.batches()
     view, is_open, base = segment.data, True, order.base
     position, before, epoch = 0, -1 if base is None else base - 1, order.epoch

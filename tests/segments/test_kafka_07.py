@@ -19,7 +19,7 @@ from coordwire.cli.__main__ import main
 from coordwire.cli.record_sets import batch_form
 from coordwire.cli.segment.json_lines import batch_text
 from coordwire.errors import CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import kafka_07
+from coordwire.records import UnreadableRange, kafka_07
 from coordwire.segments import Segment
 
 FIRST = 1_000
@@ -142,6 +142,30 @@ def test_there_are_no_indexes(log: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["segment", "index", str(log)]) == 2
     assert "Kafka 0.7 has no indexes: a message's offset is its place in the log" in capsys.readouterr().err
     assert [path.name for path in log.parent.iterdir()] == [log.name]
+
+
+def test_records_as_arrow(log: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+    columns = ["offset", "timestamp", "key", "value", "batch_position", "codec"]
+    with Segment(log) as segment:
+        expected = [
+            {
+                "offset": record.offset, "timestamp": None, "key": None, "value": record.value,
+                "batch_position": batch.position, "codec": batch.codec,
+            }
+            for batch in segment.batches() for record in batch
+        ]  # fmt: skip
+        assert segment.to_arrow(columns=columns).to_pylist() == expected
+    damaged = bytearray(LOG)
+    damaged[len(MESSAGES[0]) + 10] ^= 1
+    log.write_bytes(damaged)
+    skipped: list[UnreadableRange] = []
+    with Segment(log) as segment:
+        table = segment.to_arrow(columns=columns, on_error="skip", skipped=skipped)
+        assert table.to_pylist() == expected[:1] + expected[2:]
+        assert [(item.position, item.length) for item in skipped] == [(len(MESSAGES[0]), len(MESSAGES[1]))]
+        with pytest.raises(CorruptBatch, match="CRC-32"):
+            segment.to_arrow()
 
 
 def test_a_read_is_retried_with_twice_the_bytes() -> None:

@@ -101,3 +101,10 @@ def test_the_pipeline_has_them_too(log: Path, tmp_path: Path) -> None:
     assert {row["base_offset"] for row in batches} == {row["log_offset"] for row in records}
     result = pipeline.run(pipeline.LocalEngine(1), [str(log.parent.parent)], str(out), report=False)
     assert result.reused == 1
+
+
+def test_messages_out_of_range_are_not_among_the_batches(log: Path) -> None:
+    second = FIRST + len(MESSAGES[0])
+    result = rows(log, "kafka-segment-batches", starting_offset=second, ending_offset=second + 1)
+    assert [row["base_offset"] for row in result] == [second]
+    assert rows(log, "kafka-segment-batches", ending_timestamp=1 << 40) == []

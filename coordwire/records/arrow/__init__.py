@@ -89,7 +89,7 @@ def schema(columns: Sequence[str] | None = None, *, view: bool = False) -> pyarr
 
 
 def iter_batches(
-    buffer: Buffer,
+    buffer: Buffer | Batches[Any],
     *,
     columns: Sequence[str] | None = None,
     max_bytes: int = 4 << 20,
@@ -99,6 +99,8 @@ def iter_batches(
     sizes: dict[int, int] | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
+
+    buffer: or what `coordwire.records.kafka_07.batches` gives, whose `on_error` is to be the same.
 
     Larger tables are slower: the one at hand and the next should both fit into the processor's cache. Up to
     32 MB of the memory of released tables stay with the process, for the next ones.
@@ -119,7 +121,7 @@ def iter_batches(
     if on_error not in ("raise", "skip"):
         raise ValueError(f'expected "raise" or "skip" as on_error, got {on_error!r}')
     form = schema(columns, view=view)
-    reader = batches(buffer, on_error=on_error)
+    reader = buffer if isinstance(buffer, Batches) else batches(buffer, on_error=on_error)
     return _tables(
         reader, form, max(0, min(max_bytes, LARGEST)), on_error, [] if skipped is None else skipped,
         {} if sizes is None else sizes,
@@ -137,7 +139,7 @@ def _tables(
     pa = _arrow()
     known_count = 0
     gathering = PythonColumns(pa, form, most)
-    if backend.columns is not None:
+    if backend.columns is not None and reader.reads_natively:
         tables = fill(pa, reader, form, gathering, most, sizes, whole_batches=on_error == "skip")
     else:
         tables = _gather(reader, gathering)

@@ -14,7 +14,7 @@ beside it or in it says where its messages begin.
 
 from __future__ import annotations
 
-__all__ = ["SegmentReader", "is_kafka_07", "resume_position", "unwanted"]
+__all__ = ["SegmentReader", "resume_position", "unwanted"]
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,13 @@ from functools import cached_property
 from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
-from coordwire.records import RecordBatch, UnreadableRange, batches, kafka_07
+from coordwire.records import RecordBatch, UnreadableRange
 from coordwire.records.batch import HEADER, batch_size
 from coordwire.records.batch_reader import Batches, open_batch
 from coordwire.records.kafka_07 import Kafka07Batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
-from coordwire.segments.names import file_name, kafka_07_offset
+from coordwire.segments.log_format import LogFormat, log_format
+from coordwire.segments.names import file_name
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes
@@ -44,16 +45,14 @@ from coordwire.tables.stores import is_uri
 class _MappedSegment:
     """A file that is all there; as `Ranges` otherwise. size: as it was listed, though it may have grown."""
 
-    def __init__(self, path: str, size: int) -> None:
+    def __init__(self, path: str, size: int, form: LogFormat) -> None:
         self.view = open_bytes(path)[:size]
         self.limit = 0
         self.reads_bodies = True
-        self._kafka_07 = kafka_07_offset(path.rpartition("/")[2])
+        self._format = form
 
     def batches(self, *, check_records: bool = False) -> Batches[Any]:
-        if self._kafka_07 is not None:
-            return kafka_07.batches(self.view, position=self._kafka_07, on_error="report")
-        return batches(self.view, on_error="report", check_records=check_records)
+        return self._format.batches(self.view, on_error="report", check_records=check_records)
 
     def expect(self, places: Sequence[int]) -> None:
         """Do nothing: looking at memory is free."""
@@ -73,13 +72,8 @@ class _MappedSegment:
         """Do nothing: the memory is freed with the last view."""
 
 
-def is_kafka_07(path: str) -> bool:
-    """Whether a file's name is that of a log of Kafka 0.7."""
-    return kafka_07_offset(path.rpartition("/")[2]) is not None
-
-
 def _is_mapped(path: str) -> bool:
-    return not is_uri(path) or is_kafka_07(path)
+    return not is_uri(path) or log_format(path).is_kafka_07
 
 
 # --- the walk ---
@@ -95,8 +89,9 @@ class SegmentReader:
     def __init__(self, part: Part, options: Options) -> None:
         self.part = part
         self.options = options
+        self.format = log_format(part.path)
         self.file: _MappedSegment | Ranges = (
-            _MappedSegment(part.path, part.size)
+            _MappedSegment(part.path, part.size, self.format)
             if _is_mapped(part.path)
             else Ranges(part.path, (part.size, part.modified), part.start, part.end)
         )
@@ -186,7 +181,7 @@ class SegmentReader:
         )
 
     def _cut_short(self, reader: Batches[Any]) -> Bad:
-        reason = f"the file ends inside a {'message' if is_kafka_07(self.part.path) else 'batch'}"
+        reason = f"the file ends inside a {self.format.unit}"
         return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), reason))
 
     def verdict(self, at: int) -> Bad:

@@ -23,7 +23,7 @@ from coordwire.tables.columns import ARROW_NAMES, BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.coordinator_logs import time_of
 from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
-from coordwire.tables.readers.segment_reader import SegmentReader, is_kafka_07, unwanted
+from coordwire.tables.readers.segment_reader import SegmentReader, unwanted
 from coordwire.tables.readers.splits import Part
 
 if TYPE_CHECKING:
@@ -134,9 +134,6 @@ def read_records(
     `OSError` where the file can't be read, in failfast mode `CorruptBatch` for the first bad range.
     """
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
-    if is_kafka_07(part.path):
-        yield from _kafka_07_records(part, options, schema, see)
-        return
     finish = _Finisher(part, options, schema)
     if finish.inner == NOTHING:
         with closing(SegmentReader(part, options)) as reader:
@@ -175,8 +172,8 @@ def _run(
     skipped: list[UnreadableRange] = []
     sizes: dict[int, int] = {}
     tables = iter_batches(
-        reader.view[start:end], columns=finish.inner, max_bytes=reader.options.batch_size,
-        on_error="skip", skipped=skipped, sizes=sizes,
+        reader.format.stretch(reader.view, start, end), columns=finish.inner,
+        max_bytes=reader.options.batch_size, on_error="skip", skipped=skipped, sizes=sizes,
     )  # fmt: skip
     for table in tables:
         if (batch := finish(table, start)) is not None:
@@ -219,43 +216,6 @@ def _counted(
             rows -= MOST_ROWS
     if rows:
         yield finish.constant_rows(rows)
-
-
-_LACKING: dict[str, Any] = {
-    "time": None, "timestamp_ms": -1, "key": None, "key_size": None, "headers": [], "sequence": -1,
-    "is_control": False, "transactional": False,
-}  # fmt: skip
-"""The columns that Kafka 0.7 has nothing for, as of batches of magic 0."""
-
-_PLACE = {"log_offset": "base_offset", "batch_position": "position", "batch_size": "size"}
-"""What columns are called that all records of one of its messages have alike."""
-
-
-def _kafka_07_records(
-    part: Part, options: Options, schema: pyarrow.Schema, see: See | None
-) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The records of a log of Kafka 0.7, whose offsets are those of the messages that they are in."""
-    builder, row = Builder(schema, options.batch_size), _LACKING | part_columns(part)
-    of_messages = [name for name in schema.names if name not in row and not name.startswith("value")]
-    with closing(SegmentReader(part, options)) as reader:
-        for item in reader.items():
-            if isinstance(item, Bad):
-                yield item
-                continue
-            if unwanted(item, options):
-                continue
-            row |= {name: getattr(item, _PLACE.get(name, name)) for name in of_messages}
-            for record in item:
-                size = None if record.value is None else len(record.value)
-                row |= {"value": record.value, "value_size": size}
-                if (
-                    batch := builder.add([row[name] for name in schema.names], 100 + (size or 0))
-                ) is not None:
-                    yield batch
-            if see is not None:
-                see(item, records_size(item))
-    if (batch := builder.take()) is not None:
-        yield batch
 
 
 _COMPUTED = {

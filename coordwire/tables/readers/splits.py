@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.rotation import FirstPacket, rotated
-from coordwire.segments.names import kafka_07_offset
+from coordwire.segments.log_format import log_format
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, Kind, first_captured
@@ -175,7 +175,7 @@ def segment_parts(files: Iterable[File], options: Options, origins: Origins) -> 
             continue
         # Without an index each part would walk a store's object from its start, at a request a header.
         alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, origins)
-        is_one = alone or kafka_07_offset(file.name) is not None  # which has no index
+        is_one = alone or log_format(file.name).is_kafka_07  # which has no index
         step = max(file.size, 1) if is_one else options.split_size
         for start in range(0, max(file.size, 1), step):
             end = min(start + step, file.size)
