@@ -31,7 +31,7 @@ from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
-from coordwire.designs.dialects import find_alternative, find_dialect
+from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options

@@ -13,7 +13,7 @@ from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import ErrorMet, Kind, Unanswered
-from coordwire.timeline.sightings import Seen
+from coordwire.timeline.evidence import Seen
 from coordwire.versions import ApiKey, api_name
 
 __all__ = [
