@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
     from coordwire.designs.simulator.runs import simulate
-    from coordwire.testing.simulation.fault_plans import parse_time
+    from coordwire.testing.fault_plans import parse_time
 
     duration = parse_time(options.duration)
     if duration is None or not 0 < duration <= MOST_MS:

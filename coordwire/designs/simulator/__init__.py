@@ -10,7 +10,7 @@ from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord, TapRecords
 from coordwire.designs.simulator.world import World
-from coordwire.testing.simulation.fault_plans import PlannedFault, parse_faults, written_faults
+from coordwire.testing.fault_plans import PlannedFault, parse_faults, written_faults
 
 __all__ = [
     "Link",

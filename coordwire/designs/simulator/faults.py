@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from coordwire.testing.simulation.fault_plans import PlannedFault
+from coordwire.testing.fault_plans import PlannedFault
 
 __all__ = ["random_faults"]
 

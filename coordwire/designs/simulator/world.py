@@ -14,8 +14,7 @@ The virtual clock: a queue of callbacks by time. Those of one time run in the or
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
 from coordwire.designs.simulator.tap import TapRecord
-from coordwire.testing.simulation.fault_plans import (
-    FaultDriver,
+from coordwire.testing.fault_plans import (
     FaultEnd,
     Paths,
     PlannedFault,
     are_between,
+    parse_time,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class World:
         self.nodes: dict[str, SimulatedNode] = {}
         self.paths = Paths(self._reach_changed)
         self.ownership = Ownership(lambda: self.clock.now)
-        self._driver = _NodeFaults(self)
+        self.faults: list[tuple[int, PlannedFault]] = []
         self.blocked_links: dict[int, Link] = {}
         self.messages: MessageFlow | None = None
         self.on_reach: Callable[[], None] | None = None
@@ -192,45 +191,46 @@ class World:
 
     def plan(self, faults: Iterable[PlannedFault]) -> None:
         """Let faults happen; `World.faults` has those that have happened, with their times."""
-        self._driver.plan(faults)
+        for fault in faults:
+            self.clock.at(fault.at, self.inflict, fault)
 
     def inflict(self, fault: PlannedFault) -> None:
         """A fault happens now."""
-        self._driver.inflict(replace(fault, at=self.now))
+        self.faults.append((self.now, fault))
+        for end in self._begin(fault):
+            if fault.duration is not None:
+                self.clock.at(self.now + fault.duration, end)
 
-    @property
-    def faults(self) -> list[tuple[int, PlannedFault]]:
-        return [(fault.at, fault) for fault in self._driver.inflicted]
+    def _begin(self, fault: PlannedFault) -> Iterator[FaultEnd]:
+        """Let a fault begin, for each of its nodes; what ends it there."""
+        first, second = fault.targets[0], fault.targets[-1]
+        match fault.kind:
+            case "cut":
+                yield self.paths.cut(first, second)
+                return
+            case "slow":
+                extra_ms = parse_time(fault.words[0])
+                assert extra_ms is not None
+                yield self.paths.slow(first, second, extra_ms)
+                return
+            case "drop":
+                self._drop(first, second)
+                return
+        for node in [node for name, node in self.nodes.items() if fnmatchcase(name, first)]:
+            match fault.kind:
+                case "crash":
+                    node.crash()
+                    yield node.boot
+                case "freeze":
+                    node.freeze()
+                    yield node.thaw
+                case _ if node.process is not None:
+                    node.call(node.process.on_fault, fault.kind, fault.words)
 
-
-class _NodeFaults(FaultDriver):
-    """The faults of a world's nodes."""
-
-    def __init__(self, world: World) -> None:
-        clock = world.clock
-        super().__init__(world.paths, clock.at, lambda time, *call: clock.at(clock.now + time, *call))
-        self._nodes = world.nodes
-
-    def drop(self, first: str, second: str) -> None:
-        for link in [link for node in self._nodes.values() for link in node.links.values()]:
+    def _drop(self, first: str, second: str) -> None:
+        for link in [link for node in self.nodes.values() for link in node.links.values()]:
             end, peer = link.node.name, link.peer
             if link.is_open and (
                 are_between(end, peer, first, second) or are_between(peer, end, first, second)
             ):
                 link.break_off()
-
-    def begin(self, fault: PlannedFault) -> list[FaultEnd]:
-        ends: list[FaultEnd] = []
-        for name, node in self._nodes.items():
-            if not fnmatchcase(name, fault.targets[0]):
-                continue
-            match fault.kind:
-                case "crash":
-                    node.crash()
-                    ends.append(node.boot)
-                case "freeze":
-                    node.freeze()
-                    ends.append(node.thaw)
-                case _ if node.process is not None:
-                    node.call(node.process.on_fault, fault.kind, fault.words)
-        return ends

@@ -12,8 +12,7 @@
     world.py          one run: processes, the test's face
     trace.py          what is written down of a run: its trace, the log of its processes
     kafka.py          the fixture kafka, with its broker in the world's loop
-    fault_plans.py    the language of faults, and what they do to the network of any simulation
-    faults.py         the faults of these worlds: how a seed draws them, what they do
+    faults.py         plans of faults: their text, how a seed draws them, what they do
     checkers.py       what must hold
     network.py        connections in memory
     loop.py           the event loop
@@ -23,40 +22,14 @@ Rules: a seed gives one run, byte for byte, on each machine with the same Python
 hashes. A world changes nothing that lasts.
 """
 
-from typing import TYPE_CHECKING
-
-from coordwire._lazy import exports
-
-if TYPE_CHECKING:
-    from coordwire.testing.simulation.checkers import CHECKERS, Checker, PartitionPlace, Violation
-    from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed, kafka_simulation
-    from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
-    from coordwire.testing.simulation.kafka import SimulatedKafka
-    from coordwire.testing.simulation.loop import TooLong
-    from coordwire.testing.simulation.runs import Nondeterminism, RunOutcome, Simulation
-    from coordwire.testing.simulation.surroundings import LeftTheWorld
-    from coordwire.testing.simulation.world import Service, SimulatedWorld
-
-_LAZY = {
-    "CHECKERS": "checkers",
-    "Checker": "checkers",
-    "DrawnFaults": "faults",
-    "KINDS": "faults",
-    "LeftTheWorld": "surroundings",
-    "Nondeterminism": "runs",
-    "PartitionPlace": "checkers",
-    "RunOptions": "decorator",
-    "RunOutcome": "runs",
-    "Service": "world",
-    "SimulatedKafka": "kafka",
-    "SimulatedWorld": "world",
-    "Simulation": "runs",
-    "SimulationFailed": "decorator",
-    "TooLong": "loop",
-    "Violation": "checkers",
-    "kafka_simulation": "decorator",
-    "parse_plan": "faults",
-}
+from coordwire.testing.simulation.checkers import CHECKERS, Checker, PartitionPlace, Violation
+from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed, kafka_simulation
+from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
+from coordwire.testing.simulation.kafka import SimulatedKafka
+from coordwire.testing.simulation.loop import TooLong
+from coordwire.testing.simulation.runs import Nondeterminism, RunOutcome, Simulation
+from coordwire.testing.simulation.surroundings import LeftTheWorld
+from coordwire.testing.simulation.world import Service, SimulatedWorld
 
 __all__ = [
     "CHECKERS",
@@ -78,5 +51,3 @@ __all__ = [
     "kafka_simulation",
     "parse_plan",
 ]
-
-__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -23,8 +23,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker
-from coordwire.testing.simulation.fault_plans import PlannedFault
 from coordwire.testing.simulation.faults import DrawnFaults
 from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.runs import (

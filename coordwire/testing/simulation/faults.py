@@ -32,19 +32,19 @@ from typing import TYPE_CHECKING
 
 from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
 from coordwire.errors import Malformed
-from coordwire.testing.simulation.checkers import Violation
-from coordwire.testing.simulation.fault_plans import (
-    FaultDriver,
+from coordwire.testing.fault_plans import (
+    FAULT_KINDS,
     FaultEnd,
     PlannedFault,
     parse_faults,
     parse_time,
 )
+from coordwire.testing.simulation.checkers import Violation
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.world import SimulatedWorld
 
-__all__ = ["KINDS", "DrawnFaults", "WorldFaults", "parse_plan"]
+__all__ = ["KINDS", "DrawnFaults", "FaultDriver", "parse_plan"]
 
 KINDS = {
     "network": ("cut", "block", "drop", "half-open", "slow"),
@@ -55,8 +55,6 @@ KINDS = {
 """What a seed draws, by the groups' names."""
 
 _OF_NODES = ("coordinate", "lead", "fill", "fail", "inject")
-_PLANNED = ("crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", *_OF_NODES)
-"""What a plan can have."""
 
 _RULES = (
     "Heartbeat error=REBALANCE_IN_PROGRESS",
@@ -118,8 +116,8 @@ def parse_plan(text: str) -> list[PlannedFault]:
     """The plan that a text means. Raises `Malformed`."""
     plan = parse_faults(text)
     for fault in plan:
-        if fault.kind not in _PLANNED:
-            raise Malformed(f"expected one of {', '.join(_PLANNED)}, got {fault.kind!r} in {str(fault)!r}")
+        if fault.kind not in FAULT_KINDS:
+            raise Malformed(f"expected one of {', '.join(FAULT_KINDS)}, got {fault.kind!r} in {str(fault)!r}")
         if fault.kind == "inject":
             try:
                 parse_fault(" ".join(fault.words))
@@ -128,30 +126,35 @@ def parse_plan(text: str) -> list[PlannedFault]:
     return plan
 
 
-class WorldFaults(FaultDriver):
-    """The faults of one world. ends: when the last is over, in seconds."""
+class FaultDriver:
+    """The faults of one world. inflicted: those that happened, as a plan; ends: when the last is over, in
+    seconds."""
 
     def __init__(
         self, world: SimulatedWorld, faults: Iterable[PlannedFault] | DrawnFaults, seed: int
     ) -> None:
-        loop = world.loop
-        super().__init__(
-            world.network.paths,
-            lambda time, *call: loop.call_exactly(time / 1000, *call),
-            lambda time, *call: loop.call_exactly(loop.now + time / 1000, *call),
-        )
         self._world = world
         self._random = Random(f"faults/{seed}")
+        self.inflicted: list[PlannedFault] = []
+        self.ends = 0.0
+        self._open: dict[int, FaultEnd] = {}
+        self._opened = 0
         if isinstance(faults, DrawnFaults):
             self._draws = faults
             last = int(faults.until * 1000)
             self.ends = faults.until
             for _ in range(self._random.randint(1, faults.most)):
-                loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
+                world.loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
         else:
-            planned = list(faults)
-            self.ends = max((fault.at + (fault.duration or 0) for fault in planned), default=0) / 1000
-            self.plan(planned)
+            for fault in faults:
+                end = fault.at + (fault.duration or 0)
+                self.ends = max(self.ends, end / 1000)
+                world.loop.call_exactly(fault.at / 1000, self._inflict, fault)
+
+    def finish(self) -> None:
+        """All faults are over."""
+        for end in list(self._open.values()):
+            end()
 
     def check(self) -> None:
         """Raises `Violation` for a fault that happened to a name which nothing in this world has had."""
@@ -217,26 +220,53 @@ class WorldFaults(FaultDriver):
             return
         if kind in ("crash", "freeze", "skew") and targets == ("test",):
             return  # the test itself is not a process that can fail
-        self.inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
+        self._inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
 
     # --- what happens ---
 
-    def report(self, text: str) -> None:
-        if text:
-            self._world.happened("fault", text)
-        else:
+    def _inflict(self, fault: PlannedFault) -> None:
+        world = self._world
+        self.inflicted.append(fault)
+        world.happened("fault", str(fault))
+        ends = self._begin(fault)
+        if fault.duration is None:
+            if fault.kind == "inject":
+                self._keep(ends)
+            return
+        for end in ends:
+            key = self._keep([end])
+            world.loop.call_exactly(world.loop.now + fault.duration / 1000, self._end, key)
+
+    def _keep(self, ends: list[FaultEnd]) -> int:
+        for end in ends:
+            self._opened += 1
+            self._open[self._opened] = end
+        return self._opened
+
+    def _end(self, key: int) -> None:
+        end = self._open.pop(key, None)
+        if end is not None:
             self._world.trace("fault over", "")
+            end()
 
-    def drop(self, first: str, second: str) -> None:
-        self._world.network.drop(first, second)
-        self._world.network.drop(second, first)
-
-    def begin(self, fault: PlannedFault) -> list[FaultEnd]:
+    def _begin(self, fault: PlannedFault) -> list[FaultEnd]:
+        """Let a fault begin; what ends it."""
+        network, first = self._world.network, fault.targets[0]
         match fault.kind:
-            case "half-open":
-                self._world.network.silence(*fault.targets)
-                self._world.network.silence(*reversed(fault.targets))
+            case "cut" | "block":
+                return [network.paths.cut(first, fault.targets[1], is_both_ways=fault.kind == "cut")]
+            case "drop":
+                network.drop(first, fault.targets[1])
+                network.drop(fault.targets[1], first)
                 return []
+            case "half-open":
+                network.silence(first, fault.targets[1])
+                network.silence(fault.targets[1], first)
+                return []
+            case "slow":
+                extra_ms = parse_time(fault.words[0])
+                assert extra_ms is not None
+                return [network.paths.slow(first, fault.targets[1], extra_ms)]
             case "inject":
                 return self._inject(fault)
         return [*self._of_processes(fault), *self._of_nodes(fault)]

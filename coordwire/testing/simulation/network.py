@@ -20,7 +20,7 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import Any, Protocol
 
-from coordwire.testing.simulation.fault_plans import FaultEnd, Paths, are_between
+from coordwire.testing.fault_plans import FaultEnd, Paths, are_between
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulationLoop
 
 __all__ = ["Host", "Network", "Tracer", "Transport"]

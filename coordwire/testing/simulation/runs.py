@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from coordwire.errors import CoordwireError
+from coordwire.testing.fault_plans import PlannedFault, written_faults
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
-from coordwire.testing.simulation.fault_plans import PlannedFault, written_faults
 from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
 from coordwire.testing.simulation.surroundings import entered, installed, is_outside
 from coordwire.testing.simulation.world import SimulatedWorld, Test

@@ -30,9 +30,9 @@ from random import Random
 from typing import Any
 
 from coordwire.broker.cluster.topics import ClusterPartition
+from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
-from coordwire.testing.simulation.fault_plans import PlannedFault
-from coordwire.testing.simulation.faults import DrawnFaults, WorldFaults
+from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
 from coordwire.testing.simulation.network import Host, Network
@@ -232,7 +232,7 @@ class SimulatedWorld:
         self.trace = Trace(self.loop, keep=keep_trace)
         self.network = Network(self.loop, seed, self.trace)
         self.kafka: SimulatedKafka
-        self.driver: WorldFaults
+        self.driver: FaultDriver
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
         self.failure: BaseException | None = None
         self.is_over = False
@@ -475,7 +475,7 @@ class SimulatedWorld:
             # Python 3.11 hashes None by its address, and clients have sets of nodes with their racks.
             node.rack = node.rack or f"rack-{number}"
         self.observed.watch(broker.cluster.offsets_topic().partitions)
-        self.driver = WorldFaults(self, self._faults, self.seed)
+        self.driver = FaultDriver(self, self._faults, self.seed)
         self.loop.call_exactly(1.0, self._second)
         context = Context()
         context.run(PROCESS.set, self._test)

@@ -35,6 +35,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from coordwire.broker.injection import parse_fault
 from coordwire.coordinator.model.embedded_protocol import read_named_assignment
 from coordwire.tap import Tap
+from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation import (
     CHECKERS,
     Checker,
@@ -45,7 +46,6 @@ from coordwire.testing.simulation import (
     SimulatedWorld,
     Simulation,
 )
-from coordwire.testing.simulation.fault_plans import PlannedFault
 from coordwire.testing.simulation.world import Test
 from tests.interop.broker import Broker, Java
 from tests.testing.simulation import service

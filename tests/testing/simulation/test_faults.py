@@ -12,6 +12,7 @@ import pytest
 
 from coordwire.broker.cluster.facts import LogDirState
 from coordwire.errors import Malformed
+from coordwire.testing.fault_plans import written_faults
 from coordwire.testing.simulation import (
     KINDS,
     DrawnFaults,
@@ -20,7 +21,6 @@ from coordwire.testing.simulation import (
     Simulation,
     parse_plan,
 )
-from coordwire.testing.simulation.fault_plans import written_faults
 from coordwire.testing.simulation.runs import read_faults
 from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 
@@ -57,7 +57,7 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
         ("soon crash orders-1", "a time such as"),
         ("10s half-open orders-1", "2 targets"),
         ("10s lead broker-1 orders ²", "TOPIC PARTITION"),
-        ("10s crash orders-1 orders-2 for 5s", "no more than 1 targets"),
+        ("10s crash orders-1 orders-2 for 5s", "no more after crash"),
         ("10s drop orders-1 broker-1 for 5s", "no duration"),
     ],
 )

@@ -23,7 +23,7 @@ from coordwire.designs.simulator.runs.every_design import (
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, RunObserver, TrafficCount, measure
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import World
-from coordwire.testing.simulation.fault_plans import PlannedFault
+from coordwire.testing.fault_plans import PlannedFault
 
 __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
 

@@ -10,8 +10,7 @@
 One fault a line, or several with `;` between them; `#` begins a comment. Times are `250ms`, `5s`, `2m`, `1h`.
 Targets are names of machines, with `*` for any characters; a target that a world does not have is left out.
 
-Rules: `FaultDriver` lets the faults of a plan happen and end; what a network has (`Paths`) is the same in all
-worlds, and the rest is the driver's of each.
+Rules: `Paths` has what faults do to a network, for all worlds alike; the rest is done by the world itself.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import TypeAlias
 from coordwire.errors import Malformed
 
 __all__ = [
-    "FaultDriver",
+    "FAULT_KINDS",
     "FaultEnd",
     "Paths",
     "PlannedFault",
@@ -37,14 +36,27 @@ __all__ = [
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_PAIRS = frozenset({"cut", "block", "drop", "half-open", "slow"})
-"""Kinds with two targets; the others have one."""
 
-_LASTING = frozenset({"freeze", "cut", "block", "slow", "skew", "fill", "fail"})
-_MOMENTARY = frozenset({"drop", "half-open", "coordinate", "lead"})
-_WORDLESS = frozenset({"crash", "freeze", "cut", "block", "drop", "half-open", "fill", "fail"})
-_LATENCY = "a latency such as 200ms after slow and its targets"
-_SKEW = "a time such as 30s or -30s after skew and its target"
+FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
+    "crash": (1, None, "", ""),
+    "freeze": (1, True, "", ""),
+    "cut": (2, True, "", ""),
+    "block": (2, True, "", ""),
+    "drop": (2, False, "", ""),
+    "half-open": (2, False, "", ""),
+    "slow": (2, True, _TIME.pattern, "a latency such as 200ms"),
+    "skew": (1, True, f"-?{_TIME.pattern}", "a time such as 30s or -30s"),
+    "coordinate": (1, False, r"\S+", "GROUP"),
+    "lead": (1, False, r"\S+ [0-9]+", "TOPIC PARTITION"),
+    "fill": (1, True, "", ""),
+    "fail": (1, True, "", ""),
+    "inject": (1, None, ".+", "a rule"),
+}
+"""How many targets a kind has; whether it has a duration, None where it may have one; what its words match,
+and what they are called."""
+
+_OTHER = 1, None, ".*", ""
+_DURATION = "'for' and a duration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,36 +99,16 @@ def _fault(words: list[str]) -> PlannedFault:
         if duration is None:
             raise Malformed(f"expected a duration such as 10s after 'for', got {operands[-1]!r}")
         operands = operands[:-2]
-    count = 2 if kind in _PAIRS else 1
-    if len(operands) < count:
-        raise Malformed(f"expected {count} targets of {kind}, got {len(operands)}")
-    if kind in _LASTING and duration is None:
-        raise Malformed(f"expected 'for' and a duration after {kind}")
-    if kind in _MOMENTARY and duration is not None:
-        raise Malformed(f"expected no duration of {kind}")
-    fault = PlannedFault(at, kind, tuple(operands[:count]), tuple(operands[count:]), duration)
-    expected = _expected_words(fault)
-    if expected:
-        raise Malformed(f"expected {expected}")
-    return fault
-
-
-def _expected_words(fault: PlannedFault) -> str:
-    """What is expected in the place of a fault's words; "" where they are right."""
-    words = fault.words
-    match fault.kind:
-        case "slow":
-            return "" if len(words) == 1 and parse_time(words[0]) is not None else _LATENCY
-        case "skew":
-            is_time = len(words) == 1 and parse_time(words[0].removeprefix("-")) is not None
-            return "" if is_time else _SKEW
-        case "coordinate":
-            return "" if len(words) == 1 else "GROUP after coordinate and its target"
-        case "lead":
-            is_partition = len(words) == 2 and words[1].isdecimal()
-            return "" if is_partition else "TOPIC PARTITION after lead and its target"
-    count = len(fault.targets)
-    return f"no more than {count} targets of {fault.kind}" if words and fault.kind in _WORDLESS else ""
+    count, lasts, pattern, expected = FAULT_KINDS.get(kind, _OTHER)
+    targets, rest = tuple(operands[:count]), tuple(operands[count:])
+    if len(targets) < count:
+        raise Malformed(f"expected {count} targets of {kind}, got {len(targets)}")
+    if lasts is not None and lasts is (duration is None):
+        raise Malformed(f"expected {_DURATION if lasts else 'no duration'} after {kind}")
+    if not re.fullmatch(pattern, " ".join(rest)):
+        place = f"after {kind} and its {'targets' if count > 1 else 'target'}"
+        raise Malformed(f"expected {expected} {place}" if pattern else f"expected no more {place}")
+    return PlannedFault(at, kind, targets, rest, duration)
 
 
 def parse_time(text: str) -> int | None:
@@ -139,7 +131,7 @@ def written_faults(plan: Iterable[PlannedFault]) -> str:
 
 # --- what faults do ---
 
-FaultEnd: TypeAlias = Callable[[], object]
+FaultEnd: TypeAlias = Callable[[], None]
 """What ends a fault."""
 
 
@@ -193,70 +185,3 @@ class Paths:
 def are_between(sender: str, receiver: str, first: str, second: str) -> bool:
     """Whether the names of a sender and a receiver match two patterns."""
     return fnmatchcase(sender, first) and fnmatchcase(receiver, second)
-
-
-class FaultDriver:
-    """Lets faults happen in a world, and end. inflicted: those that happened, as a plan.
-
-    call_at, call_after: call a function at a time, and after one, in milliseconds.
-    """
-
-    def __init__(
-        self, paths: Paths, call_at: Callable[..., object], call_after: Callable[..., object]
-    ) -> None:
-        self.inflicted: list[PlannedFault] = []
-        self._paths = paths
-        self._call_at, self._call_after = call_at, call_after
-        self._open: dict[int, FaultEnd] = {}
-        self._opened = 0
-
-    def plan(self, faults: Iterable[PlannedFault]) -> None:
-        for fault in faults:
-            self._call_at(fault.at, self.inflict, fault)
-
-    def inflict(self, fault: PlannedFault) -> None:
-        """A fault happens now."""
-        self.inflicted.append(fault)
-        self.report(f"{fault}")
-        for end in self._begin(fault):
-            if fault.duration is not None or fault.kind == "inject":
-                self._opened += 1
-                self._open[self._opened] = end
-            if fault.duration is not None:
-                self._call_after(fault.duration, self._end, self._opened)
-
-    def finish(self) -> None:
-        """All faults are over."""
-        for end in list(self._open.values()):
-            end()
-
-    def _end(self, key: int) -> None:
-        end = self._open.pop(key, None)
-        if end is not None:
-            self.report("")
-            end()
-
-    def _begin(self, fault: PlannedFault) -> list[FaultEnd]:
-        first, second = fault.targets[0], fault.targets[-1]
-        match fault.kind:
-            case "cut" | "block":
-                return [self._paths.cut(first, second, is_both_ways=fault.kind == "cut")]
-            case "slow":
-                extra_ms = parse_time(fault.words[0])
-                assert extra_ms is not None
-                return [self._paths.slow(first, second, extra_ms)]
-            case "drop":
-                self.drop(first, second)
-                return []
-        return self.begin(fault)
-
-    def report(self, text: str) -> None:
-        """A fault has begun, or one is over (no text)."""
-
-    def drop(self, first: str, second: str) -> None:
-        """Break off the connections between machines."""
-        raise NotImplementedError
-
-    def begin(self, fault: PlannedFault) -> list[FaultEnd]:
-        """Let a fault of another kind begin; what ends it, for each machine."""
-        raise NotImplementedError
