@@ -401,7 +401,7 @@ start:
             if (*slot == NULL)
                 *slot = Py_NewRef(Py_None);
             break;
-        case DEFAULT_VALUE: *slot = Py_NewRef(step->default_value); break;
+        case CONSTANT: *slot = Py_NewRef(step->default_value); break;
         case FRESH_ONE:
             if (*slot == NULL && (*slot = default_value(reader, step->op)) == NULL)
                 return NULL;

@@ -32,7 +32,7 @@ enum {
     MARKED,        /* a struct that may be null */
     TAGGED_MARKED, /* the same in a tagged field, where another number says so */
     TAGS,          /* the section of tagged fields */
-    DEFAULT_VALUE, /* a default that can't be changed */
+    CONSTANT,      /* a default that can't be changed */
     FRESH_ONE,     /* a default that can; and either, if the slot is empty */
     ABSENT,        /* a field that the version lacks, and that can't be dropped */
     NO_TAGS,       /* where there is no section */
@@ -74,7 +74,7 @@ typedef struct Step {
     union {
         const Op *op;
         const Program *program; /* of TAGS: the one that it belongs to */
-        PyObject *default_value; /* of DEFAULT_VALUE, borrowed from its op */
+        PyObject *default_value; /* of CONSTANT, borrowed from its op */
     };
 } Step;
 

@@ -108,7 +108,7 @@ static Step defaulting(const Op *op, bool tagged)
 {
     Step step = {.code = FRESH_ONE, .offset = (uint16_t)op->offset, .op = op};
     if (!tagged && !(op->flags & FRESH))
-        step = (Step){.code = DEFAULT_VALUE, .offset = step.offset, .default_value = op->default_value};
+        step = (Step){.code = CONSTANT, .offset = step.offset, .default_value = op->default_value};
     return step;
 }
 
@@ -156,7 +156,7 @@ static int plan(Program *program)
         *step++ = stepping(op, false, rest -= least_of(op));
     *step = (Step){.code = TAGS, .offset = (uint16_t)program->tags, .program = program};
     if (!program->flexible)
-        *step = (Step){.code = DEFAULT_VALUE, .offset = step->offset, .default_value = Py_None};
+        *step = (Step){.code = CONSTANT, .offset = step->offset, .default_value = Py_None};
     step++;
     for (const Op *op = absent; op < stop; op++)
         *step++ = defaulting(op, false);
