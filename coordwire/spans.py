@@ -108,12 +108,11 @@ def message_spans(
     version: int,
     *,
     header: tuple[type[Message], int] | None = None,
-    strict: bool = True,
 ) -> list[Span]:
     """The spans of one message without a header of Kafka's. header: the class and version of what precedes it
     instead."""
     spans: list[Span] = []
-    show_message(spans.append, body, cls, version, header=header, strict=strict)
+    show_message(spans.append, body, cls, version, header=header)
     return spans
 
 

@@ -1,6 +1,6 @@
 """The error codes that a response carries, by Kafka's names, and which of them are routine.
 
-Strategy: a response may carry a code for each topic, partition or member. `error_places` gives each with what
+Strategy: a response may carry a code for each topic, partition or member. `own_places` gives each with what
 it is about; `answer_errors` reports each code once, with the place where it is first and how often it is
 there. Rules: a code of 0 is none; a code that Kafka doesn't name is "UNKNOWN_" and its number; the codes of
 other dialects, whose meaning no document gives, too. A code's own struct, or the nearest struct around it,
@@ -35,7 +35,6 @@ __all__ = [
     "asked_places",
     "carries_codes",
     "error_code",
-    "error_places",
     "is_routine",
     "own_places",
 ]
@@ -132,13 +131,9 @@ class KnownAnswers(Generic[T]):
         return value
 
 
-def error_places(entry: FrameEntry) -> list[ErrorPlace]:
-    """All error codes other than 0 that a response carries, in the order of the message."""
-    return asked_places(entry, own_places(entry))
-
-
 def own_places(entry: FrameEntry) -> list[ErrorPlace]:
-    """The same, without a group that only the request names."""
+    """All error codes other than 0 that a response carries, in the order of the message; `asked_places` adds
+    the group that only the request names."""
     if not _has_codes(entry) or entry.body_version is None:
         return []
     return list(_places(entry.message, entry.body_version, "", _About(None, None, None)))

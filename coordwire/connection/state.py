@@ -2,7 +2,7 @@
 
 Strategy: `TRANSITIONS` alone says which state follows which; an endpoint names the cause, and `next_state`
 looks the state up. Both roles have the same table: a client sends what a server receives. The diagram of
-docs/reference/connection.md is that of `diagram`.
+docs/reference/connection.md shows it.
 
 Rules: frames with headers are exchanged in OPEN and HANDSHAKING, bare SASL tokens in AUTHENTICATING.
 SaslHandshake v1 and SaslAuthenticate are requests like any other, so that the state stays OPEN: only the SASL
@@ -16,7 +16,7 @@ from enum import Enum
 
 from coordwire.errors import EncodeError
 
-__all__ = ["TRANSITIONS", "ConnectionState", "Transition", "diagram", "illegal", "next_state"]
+__all__ = ["TRANSITIONS", "ConnectionState", "Transition", "illegal", "next_state"]
 
 
 class ConnectionState(Enum):
@@ -87,12 +87,3 @@ def next_state(state: ConnectionState, cause: Transition) -> ConnectionState:
     """The state that follows; a connection that is over keeps its state. Raises `KeyError` for a transition
     that the table does not have."""
     return state if state.is_over else TRANSITIONS[state, cause]
-
-
-def diagram() -> str:
-    """The table as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2", f"    [*] --> {ConnectionState.OPEN.name}"]
-    for (state, cause), following in TRANSITIONS.items():
-        lines.append(f"    {state.name} --> {following.name}: {cause.value}")
-    lines += [f"    {state.name} --> [*]" for state in ConnectionState if state.is_over]
-    return "\n".join(lines)

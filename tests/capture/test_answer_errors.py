@@ -13,8 +13,9 @@ from coordwire.capture.answer_errors import (
     ErrorPlace,
     KnownAnswers,
     answer_errors,
+    asked_places,
     error_code,
-    error_places,
+    own_places,
 )
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
@@ -38,6 +39,10 @@ from coordwire.messages.offset_fetch import (
 )
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
+
+
+def error_places(entry: FrameEntry) -> list[ErrorPlace]:
+    return asked_places(entry, own_places(entry))
 
 
 def answered(request: Message, response: Message, version: int) -> FrameEntry:

@@ -26,7 +26,6 @@ from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, FlowTable, reassemble
-from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
@@ -37,6 +36,7 @@ from coordwire.messages import (
 )
 from coordwire.timeline.events import Unanswered
 from coordwire.timeline.from_wire.timeline import timeline
+from tests.capture.streams import read_streams
 
 from . import build
 

@@ -13,8 +13,8 @@ import pytest
 from coordwire.capture.flows import Chunk, Closed, Flow, Gap, Opened
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
+from tests.capture.streams import read_streams
 
 from . import build
 

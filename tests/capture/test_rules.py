@@ -16,9 +16,9 @@ from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter, may_be_request
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import AHEAD, BACK
-from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
+from tests.capture.streams import read_streams
 
 from . import build
 

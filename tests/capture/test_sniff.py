@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.flows import Chunk
 from coordwire.capture.input_format import sniff
-from coordwire.capture.tcp.streams import read_streams
+from tests.capture.streams import read_streams
 
 from . import build
 

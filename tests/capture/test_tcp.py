@@ -25,8 +25,8 @@ from coordwire.capture.flows import (
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import MOST_PATIENCE, PATIENCE_NS, FlowTable, reassemble
-from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
+from tests.capture.streams import read_streams
 
 from .build import ACK, BROKER, CLIENT, FIN, RST, SYN, packet, pcap, pcapng
 

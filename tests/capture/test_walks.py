@@ -18,9 +18,9 @@ from coordwire.capture.formats.source import Walks
 from coordwire.capture.tcp import streams
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
-from coordwire.capture.tcp.streams import read_streams
 from tests.capture import build
 from tests.capture.build import Pipe
+from tests.capture.streams import read_streams
 
 pytestmark = pytest.mark.skipif(native is None, reason="there is no native half to compare with")
 

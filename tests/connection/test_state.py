@@ -19,8 +19,8 @@ from coordwire.connection.events import (
     ResponseReceived,
     TokenReceived,
 )
-from coordwire.connection.state import TRANSITIONS, Transition, diagram, next_state
-from coordwire.dialects.connection import ConnectionDialect
+from coordwire.connection.state import TRANSITIONS, Transition, next_state
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.frames import encode_response
 from coordwire.messages import (
     Draft2ClusterMetadataRequest,
@@ -145,7 +145,11 @@ def test_each_state_and_cause_is_in_the_table() -> None:
 
 def test_the_diagram_of_the_docs_is_the_table() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "connection.md"
-    assert f"```mermaid\n{diagram()}\n```" in page.read_text()
+    lines = ["stateDiagram-v2", f"    [*] --> {OPEN.name}"]
+    for (state, cause), following in TRANSITIONS.items():
+        lines.append(f"    {state.name} --> {following.name}: {cause.value}")
+    lines += [f"    {state.name} --> [*]" for state in ConnectionState if state.is_over]
+    assert "\n".join(["```mermaid", *lines, "```"]) in page.read_text()
 
 
 def test_a_new_connection_is_open() -> None:

@@ -12,13 +12,44 @@ from pathlib import Path
 from typing import TypeVar
 
 from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, GroupState
-from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS, MEMBER_TRANSITIONS
+from coordwire.coordinator.model.consumer_member import ConsumerGroupState, MemberState
 
-__all__ = ["DIAGRAMS", "PAGE", "with_diagrams"]
+__all__ = ["CONSUMER_TRANSITIONS", "DIAGRAMS", "PAGE", "with_diagrams"]
 
 S = TypeVar("S", bound=Enum)
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coordinator.md"
+
+
+CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerGroupState, ConsumerGroupState], str] = {
+    (ConsumerGroupState.EMPTY, ConsumerGroupState.ASSIGNING): "a member joins: the group's epoch rises",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.RECONCILING): "a target is computed",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.STABLE): "a target is computed that members have",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.STABLE): "the last member has come to it",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.RECONCILING): "a static member leaves for now (-2)",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.EMPTY): "the last member leaves",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.EMPTY): "the last member leaves",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY): "the last member leaves",
+}
+"""The causes of changes of a group's state; one heartbeat may take a group several steps."""
+
+MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
+    (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS): "its new target lacks what it owns",
+    (MemberState.STABLE, MemberState.UNRELEASED_PARTITIONS): "others own what its new target has",
+    (
+        MemberState.UNREVOKED_PARTITIONS,
+        MemberState.UNRELEASED_PARTITIONS,
+    ): "it gave up, while others have not",
+    (MemberState.UNREVOKED_PARTITIONS, MemberState.STABLE): "it gave up, and all of its target is free",
+    (MemberState.UNRELEASED_PARTITIONS, MemberState.STABLE): "the last partition is free",
+    (
+        MemberState.UNRELEASED_PARTITIONS,
+        MemberState.UNREVOKED_PARTITIONS,
+    ): "a newer target lacks what it owns",
+}
+"""The causes of changes of a member's state."""
 
 
 def _name(state: Enum) -> str:

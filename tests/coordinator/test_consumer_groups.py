@@ -21,7 +21,7 @@ from coordwire.coordinator import (
     TopicImage,
     TopicsImage,
 )
-from coordwire.coordinator.assignors import fixed_targets
+from coordwire.coordinator.assignors import GroupSpec
 from coordwire.coordinator.model.assignment import Target
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.enums import ErrorCode
@@ -206,7 +206,11 @@ def test_a_test_says_who_gets_what() -> None:
     config = CoordinatorConfig(
         consumer_assignors=("fixed",), consumer=ConsumerGroupConfig(assignment_interval_ms=0)
     )
-    bench = Bench(config=config, assignors={"consumer": {"fixed": fixed_targets(targets)}})
+
+    def fixed(spec: GroupSpec) -> dict[str, Target]:
+        return {member_id: targets[member_id] for member_id in spec.members}
+
+    bench = Bench(config=config, assignors={"consumer": {"fixed": fixed}})
     assert given_to(bench.join("a")) == [3]
     assert given_to(bench.join("b")) == [0, 1, 2]
 

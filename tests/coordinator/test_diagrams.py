@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, ClassicGroupModel, GroupState
-from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS
 from coordwire.coordinator.refusal import OperationRefused
 from tests.coordinator import reach
-from tests.coordinator.diagrams import PAGE, with_diagrams
+from tests.coordinator.diagrams import CONSUMER_TRANSITIONS, PAGE, with_diagrams
 
 
 def test_the_pages_diagrams_are_the_codes() -> None:

@@ -132,14 +132,12 @@ def place_of(response: Any, version: int, level: Level) -> CodePlace:
     return next(place for place in code_places(response, version) if place.level == level)
 
 
-def refused_response(
-    request: Any, response: Any, version: int, code: ErrorCode, level: Level = "request"
-) -> Message:
+def refused_response(request: Any, response: Any, version: int, code: ErrorCode) -> Message:
     """A response that refuses the whole request. Without a place for a code it has its defaults."""
     refused: Message = response(**_BESIDE.get(response, {}))
     places = code_places(response, version)
-    if any(place.level == level for place in places):
-        _put(refused, place_of(response, version, level), version, code)
+    if any(place.level == "request" for place in places):
+        _put(refused, place_of(response, version, "request"), version, code)
     if isinstance(refused, JoinGroupResponse):
         refused.member_id = request.member_id
     return refused

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from coordwire.errors import Malformed, UnreadableRange
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
@@ -36,7 +36,6 @@ __all__ = [
     "dump_bytes",
     "find_od_offset",
     "find_offset",
-    "from_hex",
     "is_whole",
     "looks_like_hexdump",
     "opens_dump",
@@ -230,16 +229,6 @@ def read_frames(lines: Iterable[bytes]) -> Iterator[HexFrame | UnreadableRange]:
         position += len(raw)
     if block is not None:
         yield from block.finish()
-
-
-def from_hex(text: str) -> bytes:
-    """The bytes that a text spells out, all its frames joined. Raises `Malformed` with line and column."""
-    parts = []
-    for frame in read_frames(text.encode("utf-8", "surrogatepass").splitlines(keepends=True)):
-        if isinstance(frame, UnreadableRange):
-            raise Malformed(frame.reason, frame.position)
-        parts.append(frame.data)
-    return b"".join(parts)
 
 
 def looks_like_hexdump(head: bytes) -> bool:

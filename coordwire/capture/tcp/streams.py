@@ -7,7 +7,7 @@ chain of generators reads the others; without it the chain reads all. Rules: as 
 
 from __future__ import annotations
 
-__all__ = ["read_stream_lists", "read_streams"]
+__all__ = ["read_stream_lists"]
 
 from collections.abc import Iterator
 
@@ -19,25 +19,15 @@ from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
 
 
-def read_streams(
+def read_stream_lists(
     stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
-) -> Iterator[Event]:
-    """The events of all TCP streams in a pcap or pcapng, in the order of the capture.
+) -> Iterator[Event | list[Chunk]]:
+    """The events of all TCP streams in a pcap or pcapng, in the order of the capture; chunks of which
+    many were read at once are in a list.
 
     head: bytes that were read from the stream already (to tell its format); counts: kept while the events are
     drawn, with the resolution of the time stamps. Raises `Malformed` for what is not a capture.
     """
-    for event in read_stream_lists(stream, head=head, counts=counts):
-        if isinstance(event, list):
-            yield from event
-        else:
-            yield event
-
-
-def read_stream_lists(
-    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
-) -> Iterator[Event | list[Chunk]]:
-    """The same, with chunks of which many were read at once in a list."""
     counts = CaptureCounts() if counts is None else counts
     table = FlowTable(counts)
     walks = None if native is None else Walks(native.PacketWalk, table.halves, HalfStream, Chunk)

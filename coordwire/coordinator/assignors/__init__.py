@@ -13,7 +13,6 @@ from coordwire.coordinator.assignors.specification import (
     StreamsMemberSpec,
     checked_assignors,
     computed_targets,
-    fixed_targets,
 )
 from coordwire.coordinator.assignors.uniform_assignor import uniform_targets
 
@@ -28,7 +27,6 @@ __all__ = [
     "StreamsMemberSpec",
     "checked_assignors",
     "computed_targets",
-    "fixed_targets",
 ]
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": uniform_targets, "range": range_targets}

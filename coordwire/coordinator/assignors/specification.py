@@ -26,7 +26,6 @@ __all__ = [
     "TargetTable",
     "checked_assignors",
     "computed_targets",
-    "fixed_targets",
 ]
 
 log = logging.getLogger("coordwire.coordinator")
@@ -165,12 +164,3 @@ class TargetTable:
 
     def target(self) -> Target:
         return {topic: tuple(partitions) for topic, partitions in self._table.items()}
-
-
-def fixed_targets(targets: Mapping[str, Target]) -> Assignor:
-    """Give each member its target out of a mapping by member id, which may change between calls."""
-
-    def assign(spec: GroupSpec) -> Mapping[str, Target]:
-        return {member_id: targets.get(member_id, NO_TARGET) for member_id in spec.members}
-
-    return assign

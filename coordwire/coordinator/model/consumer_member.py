@@ -5,7 +5,6 @@ A member is a value: the contents of its requests, and its partitions. It is rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -13,10 +12,8 @@ from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned
 from coordwire.coordinator.model.classic_group import Protocols
 
 __all__ = [
-    "CONSUMER_TRANSITIONS",
     "LEFT",
     "LEFT_FOR_NOW",
-    "MEMBER_TRANSITIONS",
     "ClassicSide",
     "ConsumerGroupState",
     "ConsumerMember",
@@ -48,37 +45,6 @@ class MemberState(Enum):
     def of(cls, number: int) -> MemberState:
         """The state of a record, which a newer Kafka may have written."""
         return cls(number) if number in (0, 1, 2) else cls.UNKNOWN
-
-
-CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerGroupState, ConsumerGroupState], str] = {
-    (ConsumerGroupState.EMPTY, ConsumerGroupState.ASSIGNING): "a member joins: the group's epoch rises",
-    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.RECONCILING): "a target is computed",
-    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.STABLE): "a target is computed that members have",
-    (ConsumerGroupState.RECONCILING, ConsumerGroupState.STABLE): "the last member has come to it",
-    (ConsumerGroupState.RECONCILING, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
-    (ConsumerGroupState.STABLE, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
-    (ConsumerGroupState.STABLE, ConsumerGroupState.RECONCILING): "a static member leaves for now (-2)",
-    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.EMPTY): "the last member leaves",
-    (ConsumerGroupState.RECONCILING, ConsumerGroupState.EMPTY): "the last member leaves",
-    (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY): "the last member leaves",
-}
-"""The causes of changes of a group's state; one heartbeat may take a group several steps."""
-
-MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
-    (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS): "its new target lacks what it owns",
-    (MemberState.STABLE, MemberState.UNRELEASED_PARTITIONS): "others own what its new target has",
-    (
-        MemberState.UNREVOKED_PARTITIONS,
-        MemberState.UNRELEASED_PARTITIONS,
-    ): "it gave up, while others have not",
-    (MemberState.UNREVOKED_PARTITIONS, MemberState.STABLE): "it gave up, and all of its target is free",
-    (MemberState.UNRELEASED_PARTITIONS, MemberState.STABLE): "the last partition is free",
-    (
-        MemberState.UNRELEASED_PARTITIONS,
-        MemberState.UNREVOKED_PARTITIONS,
-    ): "a newer target lacks what it owns",
-}
-"""The causes of changes of a member's state."""
 
 
 # --- the member ---

@@ -82,10 +82,6 @@ class GroupRegistry:
     awaited_since: int = 0
     awaited_ms: int = 0
 
-    @property
-    def wildcards(self) -> bool:
-        return any(member.interest.is_wildcard for member in self.members.values())
-
     def wants(self, topic: str) -> bool:
         """Whether the group is interested in a topic."""
         return topic in self.topics or any(member.interest.wants(topic) for member in self.members.values())

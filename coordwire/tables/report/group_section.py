@@ -329,11 +329,11 @@ def _highest(line: Sequence[tuple[float, float]]) -> float:
     return max(y for _, y in line)
 
 
-def thinned(points: Sequence[tuple[float, float]], most: int = MOST_POINTS) -> list[tuple[float, float]]:
-    """About so many points, the first, the last, and the highest and lowest of each part among them."""
-    if len(points) <= most:
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """About `MOST_POINTS` of them: the first, the last, and the highest and lowest of each part."""
+    if len(points) <= MOST_POINTS:
         return list(points)
-    step = -(-2 * len(points) // most)
+    step = -(-2 * len(points) // MOST_POINTS)
     indexes = {0, len(points) - 1}
     for start in range(0, len(points), step):
         part = range(start, min(start + step, len(points)))
