@@ -24,10 +24,9 @@ from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
 from coordwire.capture.redaction.entry_secrets import (
-    NOTHING,
-    has_nothing_to_redact,
     is_always_harmless,
-    withheld,
+    is_shown_whole,
+    shown_text,
 )
 from coordwire.versions import api_name, omits_client
 
@@ -106,12 +105,10 @@ LATEST = 1 << 62
 
 
 def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
-    """Whether a frame's body's text and its time are known, and nothing of it is withheld."""
-    body, _ = entry.text or body_text(entry)
+    """Whether a frame is plain, as `shown_text` has it, and its time is known."""
     time_ns = entry.time_ns
-    if body is None or time_ns is None or not 0 <= time_ns < LATEST:
-        return False
-    return show_secrets or withheld(entry) == NOTHING
+    is_timed = time_ns is not None and 0 <= time_ns < LATEST
+    return is_timed and shown_text(entry, show_secrets=show_secrets) is not None
 
 
 class PlainFrames:

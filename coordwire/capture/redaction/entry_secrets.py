@@ -147,12 +147,16 @@ def is_harmless(entry: FrameEntry) -> bool:
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
 
 
-def has_nothing_to_redact(entry: FrameEntry) -> bool:
-    """Whether nothing is withheld of an entry whose body's text is known, nor of the request that it answers,
-    as `is_harmless` decides."""
-    if entry.hidden is None and is_harmless(entry):
-        entry.hidden = NOTHING
-    return entry.hidden is NOTHING
+def is_shown_whole(entry: FrameEntry) -> bool:
+    """Whether nothing of an entry is withheld."""
+    return withheld(entry) == NOTHING
+
+
+def shown_text(entry: FrameEntry, *, show_secrets: bool) -> str | None:
+    """The text of a plain frame's body; None of any other frame. A frame is plain if its body's text is known
+    and nothing of it is withheld, as `look` in `_speedups/capture/plain_lines.c` says of most frames."""
+    text, _ = entry.text or body_text(entry)
+    return text if text is not None and (show_secrets or is_shown_whole(entry)) else None
 
 
 @cache

@@ -22,8 +22,8 @@ from coordwire.capture.answer_errors import AnswerError, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
-from coordwire.capture.printable import Pieces, shown
-from coordwire.capture.redaction.entry_secrets import has_nothing_to_redact
+from coordwire.capture.printable import shown
+from coordwire.capture.redaction.entry_secrets import shown_text
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.terminal import SLOW_NS, line_writer
@@ -135,11 +135,10 @@ class LineFormat:
 
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
         padded = self._padded
-        text, flags = body_text(entry)
-        is_plain = text is not None and (self._show_secrets or has_nothing_to_redact(entry))
-        subject = plain_subject(entry) if is_plain else None
+        text = shown_text(entry, show_secrets=self._show_secrets)
+        subject = None if text is None else plain_subject(entry)
         fields = None
-        if subject is None or not is_plain or flags & HAS_CODES:
+        if subject is None or body_text(entry)[1] & HAS_CODES:
             fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
             subject = subject or self._subject(fields)
         latency = entry.latency_ns

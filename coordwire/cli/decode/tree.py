@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
     Withheld,
-    has_nothing_to_redact,
     size_withheld,
     withheld,
 )
@@ -121,9 +119,7 @@ class TreeFormat:
         return [(start + line, "rule"), (flow, "flow")]
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
-        text = body_text(entry)[0]
-        is_whole = self._show_secrets or (text is not None and has_nothing_to_redact(entry))
-        hidden = NOTHING if is_whole else withheld(entry)
+        hidden = NOTHING if self._show_secrets else withheld(entry)
         yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:
             tags = entry.header.tags

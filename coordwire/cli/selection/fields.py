@@ -23,9 +23,9 @@ from typing import Any, Literal, NamedTuple
 
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import AnswerError, answer_errors
-from coordwire.capture.body_text import body_text, has_no_codes
+from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, has_nothing_to_redact, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, shown_text, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
 from coordwire.cli.selection.names import TopicNames, groups, members
 from coordwire.codec import Field, Message, Struct
@@ -71,10 +71,7 @@ class EntryFields:
         """The text of its body, if nothing of it is withheld."""
         if isinstance(self.entry, UnreadableRange):
             return None
-        body = body_text(self.entry)[0]
-        if body is None or not (self._show_secrets or has_nothing_to_redact(self.entry)):
-            return None
-        return body
+        return shown_text(self.entry, show_secrets=self._show_secrets)
 
     @cached_property
     def hidden(self) -> Withheld:
