@@ -11,10 +11,10 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.coordinator.hash_tables import HashSet
-from coordwire.coordinator.incoming import Handler, IncomingRequest
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import translated
 from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.writes import Handler, IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (

@@ -28,11 +28,11 @@ from coordwire.coordinator.consumer.classic_members import (
 )
 from coordwire.coordinator.consumer.sessions import find_consumer
 from coordwire.coordinator.effects import NO_CLIENT_ID, Reply, RequestContext
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.refusal import OperationRefused, fits
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
+from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     DescribeGroupsRequest,

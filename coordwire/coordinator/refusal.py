@@ -1,7 +1,8 @@
-"""Error codes that a coordinator answers with, and the longest text that an answer can carry.
+"""Error codes that a coordinator answers with, and the texts that it refuses.
 
-A member id made of a long client id, and a message that quotes a long name, are longer than any version of a
-response or record can carry. Apache Kafka finds that when it writes them, and answers UNKNOWN_SERVER_ERROR.
+Rules: a text that has nothing but Java's spaces names nothing. A member id made of a long client id, and a
+message that quotes a long name, are longer than any version of a response or record can carry. Apache Kafka
+finds that when it writes them, and answers UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from coordwire.enums import ErrorCode
 
 __all__ = [
+    "VISIBLE",
     "OperationRefused",
     "contradiction",
     "fits",
+    "is_blank",
     "translated",
     "translated_for_fetch",
     "writable_refusal",
@@ -56,6 +59,16 @@ def translated_for_fetch(error: int) -> int:
     code = translated(error)
     moved = code == ErrorCode.COORDINATOR_NOT_AVAILABLE and code != error
     return int(ErrorCode.NOT_COORDINATOR) if moved else code
+
+
+_JAVA_SPACES = "".join(map(chr, range(33)))
+VISIBLE = "!"
+"""The first character after Java's spaces: a greater text does not begin with one of them."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing but what Java counts as spaces."""
+    return not text.strip(_JAVA_SPACES)
 
 
 _MOST_BYTES = 32_767

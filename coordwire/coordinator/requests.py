@@ -17,13 +17,13 @@ from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.classic.kind import ClassicKind
 from coordwire.coordinator.consumer import handlers as consumer
 from coordwire.coordinator.consumer.kind import ConsumerKind
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest, SteadyAnswer
 from coordwire.coordinator.offsets import handlers as offsets
 from coordwire.coordinator.share import handlers as share
 from coordwire.coordinator.share.kind import ShareKind
 from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams import handlers as streams
 from coordwire.coordinator.streams.kind import StreamsKind
+from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest, SteadyAnswer
 
 __all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "refused_request", "route"]
 

@@ -26,7 +26,6 @@ from coordwire.coordinator.assignors import Assignors, checked_assignors
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
-from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
@@ -37,7 +36,7 @@ from coordwire.coordinator.replay import replay_entry
 from coordwire.coordinator.requests import IMMEDIATE, KINDS, STEADY, refused_request, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
-from coordwire.coordinator.writes import WRITE_TIMER, Writes
+from coordwire.coordinator.writes import WRITE_TIMER, IncomingRequest, Writes, nobody_waits
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
@@ -186,7 +185,7 @@ class Shard:
         else:
             self._effects.append(Answer(ticket, outcome))
             if state.later:
-                writes.run(state.later.popleft(), _nobody_waits)
+                writes.run(state.later.popleft(), nobody_waits)
 
     def _reply(self, ticket: int) -> Reply:
         def send(response: Message) -> None:
@@ -267,7 +266,7 @@ class Shard:
         resolution = resolutions[group_id]
         resolution.advance(amount)
         if resolution.is_complete:
-            self._writes.run(lambda: end_resolution(self._state, resolution), _nobody_waits)
+            self._writes.run(lambda: end_resolution(self._state, resolution), nobody_waits)
         else:
             resolutions[group_id] = resolutions.pop(group_id)
 
@@ -418,7 +417,7 @@ class Shard:
         while (deadline := state.timers.next_deadline()) is not None and deadline <= self._until:
             state.now = max(state.now, deadline)
             appends = self._writes.appends
-            self._writes.run(state.timers.pop(), _nobody_waits)
+            self._writes.run(state.timers.pop(), nobody_waits)
             if self._writes.appends != appends:
                 return
         state.now = max(state.now, self._until)
@@ -475,8 +474,8 @@ class Shard:
         for group in state.groups.values():
             state.kind_of(group).topics_changed(group, changed)
         if deleted and self.status is ShardStatus.ACTIVE:
-            self._writes.run(lambda: remove_topics(self._state, deleted), _nobody_waits)
-            self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), _nobody_waits)
+            self._writes.run(lambda: remove_topics(self._state, deleted), nobody_waits)
+            self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), nobody_waits)
 
     def _without_topics(self, topics: set[UUID]) -> Result:
         """Remove deleted topics from the groups."""
@@ -503,7 +502,3 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
         state.listener.replayed(entry)
         count = entry.offset + 1
     return count
-
-
-def _nobody_waits(error: int, result: Result) -> None:
-    """Ignore the outcome of an operation without a client."""

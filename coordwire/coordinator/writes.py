@@ -1,4 +1,4 @@
-"""The write path: state first, then append, then commit, then answer (P1, P2).
+"""The write path: state first, then append, then commit, then answer (P1, P2); and the requests that take it.
 
     run(operation)   the operation changes the state and returns records; with records it waits for their
                      append, without records for earlier appends: its input may not be durable yet
@@ -13,15 +13,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from coordwire.coordinator.effects import Append, Effect
+from coordwire.codec import Message
+from coordwire.coordinator.effects import Append, Effect, Reply, RequestContext
 from coordwire.coordinator.records import is_unwritable
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay, replay_end
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 
-__all__ = ["WRITE_TIMER", "Writes"]
+__all__ = [
+    "WRITE_TIMER",
+    "Handler",
+    "ImmediateRequest",
+    "IncomingRequest",
+    "RefusalWording",
+    "SteadyAnswer",
+    "Writes",
+    "nobody_waits",
+]
 
 WRITE_TIMER = "write-"
 """The prefix of the keys of timers that limit how long an operation waits for the log."""
@@ -82,7 +94,7 @@ class Writes:
             self._run(*self._queue.popleft())
             self._settle()
             while self._state.later:
-                self._queue.append((self._state.later.popleft(), _nobody_waits))
+                self._queue.append((self._state.later.popleft(), nobody_waits))
         if self._unwritten:
             self._unwritten = False
             self._state.snapshots.revert(self._written)
@@ -217,5 +229,86 @@ def _complete(result: Result, completed: Completed, error: int) -> None:
     completed(error, result)
 
 
-def _nobody_waits(error: int, result: Result) -> None:
+def nobody_waits(error: int, result: Result) -> None:
     """Ignore the outcome of an operation without a client."""
+
+
+# --- requests ---
+
+
+RefusalWording: TypeAlias = Callable[[int, str | None], Message]
+"""Makes the response to a refused request from an error code and a message."""
+
+
+@dataclass(slots=True)
+class IncomingRequest:
+    """A request on its way. error: 0, or the code of a shard that has no service now."""
+
+    state: State
+    writes: Writes
+    error: int
+    request: Any
+    version: int
+    context: RequestContext
+    reply: Reply
+
+    def write(
+        self,
+        operation: Callable[[], Outcome],
+        on_error: Callable[[int], Message],
+        translate: Callable[[int], int] = translated,
+    ) -> None:
+        """Run an operation and answer when it is durable; `on_error` makes the answer of an error."""
+        if self.error:
+            self.reply.send(on_error(self.error))
+        else:
+            self.writes.run(operation, self.completed(lambda error, _: on_error(error), translate))
+
+    def completed(
+        self, refused: RefusalWording, translate: Callable[[int], int] = translated
+    ) -> Callable[[int, Result], None]:
+        """The callback that answers when an operation is durable, or failed."""
+
+        def completed(error: int, result: Result) -> None:
+            if error:
+                self.reply.send(refused(translate(error), result.message))
+            elif result.response is not None:
+                self.reply.topics_to_create = result.topics_to_create
+                self.reply.send(result.response)
+
+        return completed
+
+
+Handler: TypeAlias = Callable[[IncomingRequest], None]
+"""Handles the requests of one type: checks what needs no group, and runs an operation."""
+
+
+SteadyAnswer: TypeAlias = Callable[[State, Any, RequestContext], Message | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ImmediateRequest:
+    """A request that seldom writes: without records it is answered at once, unless appends are pending.
+
+    validate: refuses a request that is invalid whatever the group is like. steady: a fast path that does
+    both for a request that changes nothing but the end of a session, or does nothing and returns None.
+    """
+
+    validate: Callable[[State, Any, int], None]
+    operation: Callable[[State, Any, RequestContext], Outcome]
+    refused: RefusalWording
+    steady: SteadyAnswer | None = None
+
+    def route(self, call: IncomingRequest) -> None:
+        """Handle the request while appends are pending, or without service."""
+        try:
+            self.validate(call.state, call.request, call.version)
+        except OperationRefused as refusal:
+            call.reply.send(self.refused(refusal.code, refusal.message))
+            return
+        if call.error:
+            call.reply.send(self.refused(call.error, None))
+            return
+        call.writes.run(
+            lambda: self.operation(call.state, call.request, call.context), call.completed(self.refused)
+        )

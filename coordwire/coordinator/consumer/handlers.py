@@ -15,13 +15,13 @@ from coordwire.coordinator.consumer.heartbeat import (
     validate_heartbeat,
 )
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.model.assignment import NO_TARGET
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import fits, writable_refusal
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage
+from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
 from coordwire.enums import ErrorCode, GroupMemberType
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,

@@ -15,7 +15,7 @@ from uuid import UUID
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState, ConsumerMember, MemberState
-from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
-from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 
 __all__ = [

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh
 from coordwire.coordinator.model.streams_member import (
     NO_TARGET_TASKS,
     StreamsGroupState,

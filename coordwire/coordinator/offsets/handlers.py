@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordwire.codec import Message
-from coordwire.coordinator.incoming import Handler, IncomingRequest
 from coordwire.coordinator.offsets.commit import commit, refused_commit
 from coordwire.coordinator.offsets.deletion import delete_offsets
 from coordwire.coordinator.offsets.fetch import (
@@ -20,6 +19,7 @@ from coordwire.coordinator.offsets.transactional_commit import (
 )
 from coordwire.coordinator.refusal import translated_for_fetch
 from coordwire.coordinator.state import Result
+from coordwire.coordinator.writes import Handler, IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     OffsetCommitRequest,

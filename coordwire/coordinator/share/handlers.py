@@ -1,13 +1,13 @@
-"""The requests of share groups: checks that need no group, and the forms of answers."""
+"""The requests of share groups: checks that need no group, descriptions, and the forms of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from coordwire.codec import Message
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
+from coordwire.coordinator.hash_tables import HashSet
+from coordwire.coordinator.model.share_group import ShareGroupModel, ShareMember
 from coordwire.coordinator.refusal import fits, writable_refusal
-from coordwire.coordinator.share.description import describe_share_group
 from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import (
     share_group_heartbeat,
@@ -15,6 +15,10 @@ from coordwire.coordinator.share.heartbeat import (
     validate_heartbeat,
 )
 from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets
+from coordwire.coordinator.share.simple_assignor import SIMPLE
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterShareGroupOffsetsRequest,
@@ -25,12 +29,58 @@ from coordwire.messages import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from coordwire.messages.share_group_describe import DescribedGroup
+from coordwire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 __all__ = ["HANDLERS", "IMMEDIATE"]
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+# --- descriptions ---
+
+
+def describe_share_group(state: State, group_id: str) -> DescribedGroup:
+    """A share group as of the last durable write."""
+    group = state.groups.committed(group_id)
+    if not isinstance(group, ShareGroupModel):
+        problem = "not found" if group is None else "is not a share group"
+        return DescribedGroup(
+            group_id=group_id,
+            error_code=int(ErrorCode.GROUP_ID_NOT_FOUND),
+            error_message=f"Group {group_id} {problem}.",
+        )
+    epoch, assignment_epoch = group.committed_epochs
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.committed_state.value,
+        group_epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        assignor_name=SIMPLE,
+        members=[_member(state.topics, member) for _, member in group.members.committed_items()],
+    )
+
+
+def _member(image: TopicsImage, member: ShareMember) -> Member:
+    assigned = []
+    for topic_id, partitions in member.assigned.items():
+        topic = image.find_id(topic_id)
+        if topic is not None:
+            assigned.append(
+                TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
+            )
+    return Member(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(HashSet.copy_of(member.topics)),
+        assignment=Assignment(topic_partitions=assigned),
+    )
+
+
+# --- handlers ---
 
 
 def _refused_heartbeat(error: int, message: str | None) -> ShareGroupHeartbeatResponse:

@@ -16,11 +16,10 @@ from coordwire.codec.declarations import positional
 from coordwire.coordinator.assignors import GroupSpec, MemberSpec, computed_targets
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.incoming import VISIBLE, is_blank
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.share_group import LEFT, ShareGroupModel, ShareMember, is_homogeneous
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import VISIBLE, OperationRefused, is_blank
 from coordwire.coordinator.share.partition_states import (
     add_initializing,
     has_unassigned,

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.incoming import IncomingRequest, RefusalWording
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
 from coordwire.coordinator.refusal import OperationRefused, translated, writable_refusal
@@ -29,6 +28,7 @@ from coordwire.coordinator.share.records import states_record
 from coordwire.coordinator.snapshots import Snapshots
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
+from coordwire.coordinator.writes import IncomingRequest, RefusalWording
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (

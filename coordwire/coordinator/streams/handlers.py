@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from coordwire.codec import Message
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
@@ -21,6 +20,7 @@ from coordwire.coordinator.streams.heartbeat import (
     streams_group_heartbeat,
     validate_streams_heartbeat,
 )
+from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     StreamsGroupDescribeRequest,

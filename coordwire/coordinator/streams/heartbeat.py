@@ -17,7 +17,6 @@ from functools import cache
 from coordwire.codec.declarations import positional
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
-from coordwire.coordinator.incoming import VISIBLE, is_blank
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
@@ -33,7 +32,7 @@ from coordwire.coordinator.model.streams_topology import (
     topology_value,
 )
 from coordwire.coordinator.records import classic_tombstone
-from coordwire.coordinator.refusal import OperationRefused, fits
+from coordwire.coordinator.refusal import VISIBLE, OperationRefused, fits, is_blank
 from coordwire.coordinator.snapshots import Snapshots
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.streams import sessions
