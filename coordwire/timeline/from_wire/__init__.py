@@ -10,11 +10,11 @@ classic_group.py    a classic group, by its frames; classic_requests.py: its mem
                     timers, replayed; written_generation.py: what a move of the coordinator leaves
 modern_group.py     a group whose coordinator assigns, by its heartbeats; modern_state.py: its members and
                     its rebalance; reconciliation.py: how far the members are; epoch_causes.py: what
-                    raises its epoch, and what an answer has shown of that
+                    raises its epoch, and what an answer has shown of that, also of members of which no
+                    frame shows anything
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
-topic_changes.py    topics that are created, enlarged or deleted; unseen_members.py: members of which no
-                    frame shows anything
+topic_changes.py    topics that are created, enlarged or deleted
 coordinators.py     which broker coordinates each group, and when it is away
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

@@ -26,11 +26,11 @@ from coordwire.timeline.from_wire.epoch_causes import (
     LATEST_EPOCH_NS,
     NEAR_NS,
     EpochCauses,
+    UnseenMembers,
 )
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.from_wire.topic_changes import TopicChanges
-from coordwire.timeline.from_wire.unseen_members import UnseenMembers
 from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
