@@ -24,8 +24,8 @@ from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
 from coordwire.capture.redaction.entry_secrets import (
+    has_nothing_to_redact,
     is_always_harmless,
-    is_shown_whole,
     shown_text,
 )
 from coordwire.versions import api_name, omits_client

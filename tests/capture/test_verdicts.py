@@ -77,7 +77,7 @@ def check(data: bytes, *, strict: bool = False, lazy: bool = True) -> set[Withhe
         verdict = withheld(entry)
         assert verdict == closely(closer) == withheld(judged_entry)
         assert flag == (body_text(closer)[0] is not None and verdict == NOTHING)
-        assert is_shown_whole(entry) == (verdict == NOTHING)
+        assert has_nothing_to_redact(entry) == (verdict == NOTHING)
         verdicts.add(verdict)
     return verdicts
 
@@ -226,7 +226,7 @@ def test_a_verdict_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("is_harmless", "_examine"):
         monkeypatch.setattr(entry_secrets, name, None)
     assert all(withheld(entry) is verdict for entry, verdict in zip(entries, verdicts, strict=True))
-    assert list(map(is_shown_whole, entries)) == [verdict == NOTHING for verdict in verdicts]
+    assert list(map(has_nothing_to_redact, entries)) == [verdict == NOTHING for verdict in verdicts]
     monkeypatch.undo()
     for entry in entries:  # a copy that was changed is another frame
         assert replace(entry, number=0).hidden is entry.reduced().hidden is None

@@ -20,7 +20,7 @@ from coordwire.connection.events import (
     TokenReceived,
 )
 from coordwire.connection.state import TRANSITIONS, Transition, next_state
-from coordwire.designs.dialects.connection import ConnectionDialect
+from coordwire.dialects.connection import ConnectionDialect
 from coordwire.frames import encode_response
 from coordwire.messages import (
     Draft2ClusterMetadataRequest,

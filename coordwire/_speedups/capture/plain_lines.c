@@ -158,8 +158,8 @@ static enum Outcome read_body(const PlainLines *lines, Frame *frame)
 
 static bool has_zeros(PyObject *facts) { return !PyLong_CheckExact(facts) || PyLong_AsLong(facts) & HAS_ZEROS; }
 
-/* As `shown_text` in coordwire/capture/redaction/entry_secrets.py, of a text that is known: `is_shown_whole` is asked
-   where a look doesn't suffice. */
+/* As `shown_text` in coordwire/capture/redaction/entry_secrets.py, of a text that is known:
+   `has_nothing_to_redact` is asked where a look doesn't suffice. */
 static enum Outcome look(const PlainLines *lines, const Frame *frame)
 {
     if (lines->has_nothing_to_redact == NULL)

@@ -147,7 +147,7 @@ def is_harmless(entry: FrameEntry) -> bool:
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
 
 
-def is_shown_whole(entry: FrameEntry) -> bool:
+def has_nothing_to_redact(entry: FrameEntry) -> bool:
     """Whether nothing of an entry is withheld."""
     return withheld(entry) == NOTHING
 
@@ -156,7 +156,7 @@ def shown_text(entry: FrameEntry, *, show_secrets: bool) -> str | None:
     """The text of a plain frame's body; None of any other frame. A frame is plain if its body's text is known
     and nothing of it is withheld, as `look` in `_speedups/capture/plain_lines.c` says of most frames."""
     text, _ = entry.text or body_text(entry)
-    return text if text is not None and (show_secrets or is_shown_whole(entry)) else None
+    return text if text is not None and (show_secrets or has_nothing_to_redact(entry)) else None
 
 
 @cache

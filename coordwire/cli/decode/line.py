@@ -22,7 +22,7 @@ from coordwire.capture.answer_errors import AnswerError, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
-from coordwire.capture.printable import shown
+from coordwire.capture.printable import Pieces, shown
 from coordwire.capture.redaction.entry_secrets import shown_text
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames

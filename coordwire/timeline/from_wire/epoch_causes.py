@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.member_death import SessionTimeout
 from coordwire.timeline.members import Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_epoch
-from coordwire.timeline.sightings import Seen
 
 __all__ = ["ASSIGNMENT_INTERVAL_NS", "LATEST_EPOCH_NS", "NEAR_NS", "EpochCauses", "UnseenMembers"]
 
