@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from coordwire.coordinator.incoming import is_blank
 from coordwire.messages import find_message
 from coordwire.testing.classic_script import ClassicScript
 from coordwire.testing.consumer_script import ConsumerScript
@@ -27,8 +28,16 @@ _PAUSE_MS = 900
 """Between two steps at most; all of them stay within a session."""
 
 _TOPICS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_-", min_size=1, max_size=10)
-_NAMED = {ApiKey.OFFSET_COMMIT: range(2, 10), ApiKey.METADATA: range(10, 14)}
-"""The versions in which a commit has its member and names its topic, and metadata has the topic's id."""
+_GROUP_IDS = st.text(min_size=1, max_size=10).filter(lambda text: not is_blank(text))
+"""Kafka refuses a group of KIP-848 whose name is blank."""
+
+_NAMED: dict[tuple[str, int], range] = {
+    ("classic", ApiKey.OFFSET_COMMIT): range(2, 10),
+    ("consumer", ApiKey.OFFSET_COMMIT): range(9, 10),
+    ("consumer", ApiKey.METADATA): range(10, 14),
+}
+"""The versions in which a commit has its member and names its topic, and metadata has the topic's id; members
+of KIP-848 commit from version 9 on."""
 
 
 def group_conversations(
@@ -53,13 +62,14 @@ def group_conversations(
     @st.composite
     def conversation(draw: _Draw) -> GroupConversation:
         cls = _SCRIPTS[draw(st.sampled_from(kinds))]
-        recorder = Recorder({key: draw(_versions(key)) for key in cls.apis})
-        group_id: str = draw(st.text(min_size=1, max_size=10))
+        versions = {key: draw(_versions(cls.kind, key)) for key in cls.apis}
+        group_id: str = draw(_GROUP_IDS)
+        topic, partitions = draw(_TOPICS), draw(st.integers(1, max_partitions))
         # Not abstract: `cls` is one of the scripts.
-        script = cls(recorder, group_id, draw(_TOPICS), draw(st.integers(1, max_partitions)))
+        script = cls(Recorder(versions, topic, partitions), group_id, topic, partitions)
         script.join()
         for name, index, pause in draw(st.lists(steps, max_size=max_steps - 1)):
-            recorder.wait(pause)
+            script.recorder.wait(pause)
             if name == "join" or not script.size:
                 if script.size < max_members:
                     script.join()
@@ -70,7 +80,7 @@ def group_conversations(
     return conversation()
 
 
-def _versions(key: int) -> st.SearchStrategy[int]:
+def _versions(kind: str, key: int) -> st.SearchStrategy[int]:
     known = find_message(key, "request").versions
-    named = _NAMED.get(ApiKey(key), known)
+    named = _NAMED.get((kind, key), known)
     return st.sampled_from([version for version in known if version in named])

@@ -1,34 +1,48 @@
 """The base of the scripts of a group's life: its frames, joiners, leavers, commits, and the final state.
 
-Strategy: a script (`classic_script`, `consumer_script`) plays the coordinator and lets `Recorder` write down
-each request and response as a frame; the final state of the group is the script's own, so that a reader of
-the frames can be compared with it. Rules: correlation ids are unique in the whole conversation; time goes
-forward; each member has a connection of its own.
+Strategy: a script (`classic_script`, `consumer_script`) plays the members; `coordwire.coordinator` answers,
+and `Recorder` writes down each request and response as a frame. The final state of the group is what its
+members were told, so that a reader of the frames can be compared with it. Rules: correlation ids are unique
+in the whole conversation; time goes forward, and ends no session; each member has a connection of its own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from uuid import UUID
 
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.codec import Message
-from coordwire.frames import encode_request, encode_response
-from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
-from coordwire.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
 )
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages import OffsetCommitRequest
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
 __all__ = ["ConversationCommit", "ConversationFrame", "GroupConversation", "GroupScript", "Recorder"]
 
 START_NS = 1_790_000_000_000_000_000
 STEP_NS = 1_000_000
 """Between two frames."""
+
+TOPIC_ID = UUID("6b0b1b7e-3f52-4c43-9c3e-0d5a2f1c8e11")
+
+Answered: TypeAlias = Callable[[Any], object]
+
+_CONFIG = CoordinatorConfig(
+    initial_rebalance_delay_ms=0, consumer=ConsumerGroupConfig(assignment_interval_ms=0)
+)
 
 
 class ConversationFrame(NamedTuple):
@@ -87,12 +101,19 @@ class GroupConversation:
 
 
 class Recorder:
-    """A list of frames that grows. versions: of each API, by key."""
+    """A list of frames that grows, and the coordinator. versions: of each API, by key. topic, partitions: the
+    one topic that there is."""
 
-    def __init__(self, versions: Mapping[int, int]) -> None:
+    def __init__(self, versions: Mapping[int, int], topic: str, partitions: int) -> None:
         self.versions = versions
         self.frames: list[ConversationFrame] = []
         self._time = START_NS
+        self._shard = Shard(now=0, config=_CONFIG)
+        self._shard.set_topics(TopicsImage([TopicImage(TOPIC_ID, topic, partitions)]), now=0)
+        self._shard.begin_loading()
+        self._shard.load((), now=0)
+        self._asked: dict[int, tuple[ConversationFrame, Answered]] = {}
+        self._member_ids = 0
 
     def wait(self, milliseconds: int) -> None:
         """Advance the time."""
@@ -102,30 +123,50 @@ class Recorder:
         """The version of an API in this conversation."""
         return self.versions[api_key]
 
-    def ask(self, connection: int, client_id: str, request: Message) -> ConversationFrame:
-        """Record a request that is answered later."""
+    def group(self, group_id: str) -> Any:
+        """The group as its coordinator has it."""
+        return self._shard.groups[group_id]
+
+    def ask(self, connection: int, client_id: str, request: Message, answered: Answered) -> None:
+        """Record a request, and its answer as soon as the coordinator gives it. answered: called with it."""
+        frame = self._request(connection, client_id, request)
+        context = RequestContext(client_id=client_id, client_host="/10.0.0.1", new_id=self._new_id)
+        ticket = self._shard.handle(request, version=frame.version, now=0, context=context)
+        self._asked[ticket] = frame, answered
+        for effect in self._shard.effects():
+            if isinstance(effect, Append):
+                self._shard.appended(effect.number, now=0)
+            elif isinstance(effect, Answer):
+                frame, answered = self._asked.pop(effect.ticket)
+                self._answer(frame, effect.response)
+                answered(effect.response)
+
+    def exchange(self, connection: int, client_id: str, request: Message, response: Message) -> None:
+        """Record a request that is not the coordinator's, and its answer."""
+        self._answer(self._request(connection, client_id, request), response)
+
+    def _request(self, connection: int, client_id: str, request: Message) -> ConversationFrame:
         key: Any = request.api_key
         version, number = self.versions[key], len(self.frames)
         data = encode_request(request, version=version, correlation_id=number, client_id=client_id)
         return self._add(ConversationFrame(self._time, connection, "request", key, version, number, data))
 
-    def answer(self, request: ConversationFrame, response: Message) -> None:
-        """Record the answer to a request."""
+    def _answer(self, request: ConversationFrame, response: Message) -> None:
         data = encode_response(response, version=request.version, correlation_id=request.correlation_id)
         self._add(request._replace(time_ns=self._time, direction="response", data=data))
-
-    def exchange(self, connection: int, client_id: str, request: Message, response: Message) -> None:
-        """Record a request and its answer."""
-        self.answer(self.ask(connection, client_id, request), response)
 
     def _add(self, frame: ConversationFrame) -> ConversationFrame:
         self.frames.append(frame)
         self._time += STEP_NS
         return frame
 
+    def _new_id(self) -> str:
+        self._member_ids += 1
+        return str(UUID(int=self._member_ids))
+
 
 class GroupScript(ABC):
-    """One group's life. `apis`: those that it uses, by key; `generation`: the last, or the group epoch."""
+    """One group's life. `apis`: those that it uses, by key."""
 
     kind: ClassVar[Literal["classic", "consumer"]]
     apis: ClassVar[tuple[int, ...]]
@@ -135,7 +176,6 @@ class GroupScript(ABC):
         self.group_id = group_id
         self.topic = topic
         self.partitions = partitions
-        self.generation = 0
         self.joiners: list[str] = []
         self.leavers: list[str] = []
         self.commits: list[ConversationCommit] = []
@@ -162,6 +202,11 @@ class GroupScript(ABC):
     def commit(self, index: int) -> None:
         """A member commits an offset of each of its partitions."""
 
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The last generation, or the group epoch."""
+
     @abstractmethod
     def assignments(self) -> dict[str, tuple[int, ...]]:
         """The partitions of each member."""
@@ -187,14 +232,11 @@ class GroupScript(ABC):
             OffsetCommitRequestPartition(partition_index=commit.partition, committed_offset=commit.offset)
             for commit in commits
         ]
-        answered = [OffsetCommitResponsePartition(partition_index=commit.partition) for commit in commits]
-        self.recorder.exchange(
+        self.recorder.ask(
             connection, client_id,
             OffsetCommitRequest(
                 group_id=self.group_id, generation_id_or_member_epoch=generation, member_id=member_id,
                 topics=[OffsetCommitRequestTopic(name=self.topic, partitions=requested)],
             ),
-            OffsetCommitResponse(
-                topics=[OffsetCommitResponseTopic(name=self.topic, partitions=answered)]
-            ),
+            lambda response: None,
         )  # fmt: skip
