@@ -73,6 +73,9 @@ NAMES_LEFT = {
     "coordwire/limits.py": "given",
     "coordwire/spans.py": "_rest",
     "coordwire/tables/audits.py": "left shown",
+    "coordwire/testing/classic_script.py": "others",
+    "coordwire/testing/fault_plans.py": "rest",
+    "coordwire/testing/group_script.py": "_asked",
     "coordwire/timeline/events.py": "how",
     "coordwire/versions.py": "wanted",
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from coordwire.coordinator.incoming import is_blank
+from coordwire.coordinator.refusal import is_blank
 from coordwire.messages import find_message
 from coordwire.testing.classic_script import ClassicScript
 from coordwire.testing.consumer_script import ConsumerScript

@@ -18,7 +18,6 @@ from coordwire.versions import ApiKey, api_name
 
 __all__ = [
     "ABOUT_A_GROUP",
-    "BEATS",
     "CLASSIC",
     "COMMITS",
     "JOINING",
@@ -39,7 +38,6 @@ MODERN: dict[int, Kind] = {
 COMMITS = frozenset(map(int, (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)))
 ABOUT_A_GROUP = frozenset(map(int, (*CLASSIC, *MODERN, *COMMITS)))
 JOINING = CLASSIC - {ApiKey.HEARTBEAT}
-BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *MODERN)))
 
 Asked = tuple[str, int, str | None, str | None]
 """A request about a group: the group, the API, the member's and the client's id."""
