@@ -100,9 +100,9 @@ class ClassicScript(GroupScript):
 
     # --- a rebalance ---
 
-    def _rebalance(self, others: list[_Member]) -> None:
-        """The other members learn of it and join too; then all get their assignment."""
-        for member in others:
+    def _rebalance(self, older_members: list[_Member]) -> None:
+        """The members that are in learn of it and join too; then all get their assignment."""
+        for member in older_members:
             self._heartbeat(member)
         for member in self._members:
             self._sync(member)

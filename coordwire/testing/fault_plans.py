@@ -100,15 +100,15 @@ def _fault(words: list[str]) -> PlannedFault:
             raise Malformed(f"expected a duration such as 10s after 'for', got {operands[-1]!r}")
         operands = operands[:-2]
     count, lasts, pattern, expected = FAULT_KINDS.get(kind, _OTHER)
-    targets, rest = tuple(operands[:count]), tuple(operands[count:])
+    targets, fault_words = tuple(operands[:count]), tuple(operands[count:])
     if len(targets) < count:
         raise Malformed(f"expected {count} targets of {kind}, got {len(targets)}")
     if lasts is not None and lasts is (duration is None):
         raise Malformed(f"expected {_DURATION if lasts else 'no duration'} after {kind}")
-    if not re.fullmatch(pattern, " ".join(rest)):
+    if not re.fullmatch(pattern, " ".join(fault_words)):
         place = f"after {kind} and its {'targets' if count > 1 else 'target'}"
         raise Malformed(f"expected {expected} {place}" if pattern else f"expected no more {place}")
-    return PlannedFault(at, kind, targets, rest, duration)
+    return PlannedFault(at, kind, targets, fault_words, duration)
 
 
 def parse_time(text: str) -> int | None:

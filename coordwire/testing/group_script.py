@@ -2,7 +2,7 @@
 
 Strategy: a script (`classic_script`, `consumer_script`) plays the members; `coordwire.coordinator` answers,
 and `Recorder` writes down each request and response as a frame. The final state of the group is what its
-members were told, so that a reader of the frames can be compared with it. Rules: correlation ids are unique
+members were given, so that a reader of the frames can be compared with it. Rules: correlation ids are unique
 in the whole conversation; time goes forward, and ends no session; each member has a connection of its own.
 """
 
@@ -112,7 +112,7 @@ class Recorder:
         self._shard.set_topics(TopicsImage([TopicImage(TOPIC_ID, topic, partitions)]), now=0)
         self._shard.begin_loading()
         self._shard.load((), now=0)
-        self._asked: dict[int, tuple[ConversationFrame, Answered]] = {}
+        self._unanswered: dict[int, tuple[ConversationFrame, Answered]] = {}
         self._member_ids = 0
 
     def wait(self, milliseconds: int) -> None:
@@ -132,12 +132,12 @@ class Recorder:
         frame = self._request(connection, client_id, request)
         context = RequestContext(client_id=client_id, client_host="/10.0.0.1", new_id=self._new_id)
         ticket = self._shard.handle(request, version=frame.version, now=0, context=context)
-        self._asked[ticket] = frame, answered
+        self._unanswered[ticket] = frame, answered
         for effect in self._shard.effects():
             if isinstance(effect, Append):
                 self._shard.appended(effect.number, now=0)
             elif isinstance(effect, Answer):
-                frame, answered = self._asked.pop(effect.ticket)
+                frame, answered = self._unanswered.pop(effect.ticket)
                 self._answer(frame, effect.response)
                 answered(effect.response)
 
