@@ -20,7 +20,6 @@ __all__ = [
     "is_plain",
     "line_writer",
     "packets",
-    "plain_text",
     "prepare",
     "rich_console",
     "table_output",
