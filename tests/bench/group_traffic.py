@@ -57,7 +57,7 @@ def _scripts() -> list[GroupScript]:
     scripts: list[GroupScript] = []
     for number in range(GROUPS):
         cls = ConsumerScript if number % 4 == 3 else ClassicScript
-        versions = {key: find_message(key, "request").versions[-1] for key in cls.apis}
+        versions = {int(key): find_message(key, "request").versions[-1] for key in cls.apis}
         recorder = Recorder(versions, f"orders-{number}", PARTITIONS)
         if 8 in recorder.versions:
             recorder.versions = {**recorder.versions, 8: 9}  # the last version that names topics
