@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -399,3 +400,11 @@ def test_messages_without_a_request_are_not_taken_for_answers() -> None:
     event = feed(server, wire)
     assert isinstance(event, FrameRefused)
     assert event.error.reason == "no StartFetcher request waits for this answer"
+
+
+@pytest.mark.parametrize("name", ["dialects", "zookeeper"])
+def test_the_former_home_has_its_names(name: str) -> None:
+    former = import_module(f"coordwire.designs.{name}")
+    home = import_module("coordwire.dialects" if name == "dialects" else "coordwire.dialects.zookeeper")
+    assert set(former.__all__) == set(home.__all__)
+    assert all(getattr(former, one) is getattr(home, one) for one in former.__all__)

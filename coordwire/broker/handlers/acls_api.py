@@ -1,5 +1,7 @@
 """DescribeAcls, CreateAcls and DeleteAcls; without an authorizer they answer SECURITY_DISABLED.
 
+API keys and versions: DescribeAcls 29 v1-3, CreateAcls 30 v1-3, DeleteAcls 31 v1-3.
+
 Rules: a part of an ACL or a filter that is 0 (UNKNOWN) is not a request to a Kafka broker, with or without
 an authorizer. An ACL that is there already is made with success.
 """

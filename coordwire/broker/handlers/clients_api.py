@@ -1,5 +1,8 @@
 """Clients: their quotas (DescribeClientQuotas and AlterClientQuotas, KIP-546) and their metrics (KIP-714).
 
+API keys and versions: DescribeClientQuotas 48 v0-1, AlterClientQuotas 49 v0-1, GetTelemetrySubscriptions 71
+v0, PushTelemetry 72 v0.
+
 Rules: quotas are kept and described, and not enforced. The broker asks clients for no metric, so they push
 none.
 """

@@ -1,5 +1,7 @@
 """The controller: UpdateFeatures (KIP-584, KIP-778) and DescribeQuorum.
 
+API keys and versions: DescribeQuorum 55 v0-2, UpdateFeatures 57 v0-2.
+
 Rules: the quorum of a KRaft cluster is one node here, the controller. UpdateFeatures changes all levels of a
 request or none; of a feature that is named twice the last update counts. A level is announced by ApiVersions
 and has no other effect. metadata.version cannot be lowered: its newest level has records that older ones do

@@ -1,5 +1,7 @@
 """Fetch: whole batches from logs, at once or when there are enough of them.
 
+API keys and versions: Fetch 1 v4-18.
+
 Strategy: read all partitions; if that is too little, and nothing is wrong, listen to their logs and read
 again when enough was appended, or when the client's time is over. Rules: the byte limits are Kafka's, with
 whole batches only: the first partition that has records gives at least one, whatever its size; the others

@@ -1,5 +1,7 @@
 """Descriptions of nodes and topics: Metadata, DescribeCluster, DescribeTopicPartitions.
 
+API keys and versions: Metadata 3 v0-13, DescribeCluster 60 v0-2, DescribeTopicPartitions 75 v0.
+
 Rule: without an authorizer a client may do everything; where it asks, the operations are listed.
 """
 

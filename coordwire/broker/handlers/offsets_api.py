@@ -1,4 +1,7 @@
-"""ListOffsets, OffsetForLeaderEpoch: where in a log a time or an epoch is. DeleteRecords: where it begins."""
+"""ListOffsets, OffsetForLeaderEpoch: where in a log a time or an epoch is. DeleteRecords: where it begins.
+
+API keys and versions: ListOffsets 2 v1-11, DeleteRecords 21 v0-2, OffsetForLeaderEpoch 23 v2-4.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Places of partitions: elections of leaders, reassignments, and the log directories of nodes.
 
+API keys and versions: AlterReplicaLogDirs 34 v1-2, DescribeLogDirs 35 v1-5, ElectLeaders 43 v0-2,
+AlterPartitionReassignments 45 v0-1, ListPartitionReassignments 46 v0.
+
 Rules: replicas share a log, so that a reassignment is complete when it is answered: none is ever under way.
 A node has one folder, so that no log is moved to another. Logs in memory have a folder's name too, as clients
 expect one.

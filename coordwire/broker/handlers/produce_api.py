@@ -1,5 +1,7 @@
 """Produce: record batches to the ends of logs.
 
+API keys and versions: Produce 0 v3-13.
+
 Rules: each partition has its own outcome. As all replicas share a log, acks 1 and all (-1) are answered at
 once; acks 0 is not answered, and an error closes the connection, as it does on a Kafka broker.
 """

@@ -1,5 +1,7 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554).
 
+API keys and versions: DescribeUserScramCredentials 50 v0, AlterUserScramCredentials 51 v0.
+
 Rules: users of the broker's own configuration are not described, as those of a Kafka broker's JAAS file are
 not; what clients make lives as long as the broker.
 """

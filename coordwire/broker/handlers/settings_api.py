@@ -1,4 +1,8 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: of topics, groups and brokers."""
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: of topics, groups and brokers.
+
+API keys and versions: DescribeConfigs 32 v1-4, AlterConfigs 33 v0-2, IncrementalAlterConfigs 44 v0-1,
+ListConfigResources 74 v0-1.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """ShareFetch and ShareAcknowledge (KIP-932): records of share groups, and what members did with them.
 
+API keys and versions: ShareFetch 78 v1-2, ShareAcknowledge 79 v1-2, InitializeShareGroupState 83 v0,
+ReadShareGroupState 84 v0, WriteShareGroupState 85 v0-1, DeleteShareGroupState 86 v0,
+ReadShareGroupStateSummary 87 v0-1.
+
 Strategy: a request is checked as by Kafka's `KafkaApis`; its acknowledgements are done first, then records
 are acquired: at once, or when there are some, or when the client's time is over. Rules: a log is read up to a
 uniform part of the bytes; the first partition that has records gives at least one batch.

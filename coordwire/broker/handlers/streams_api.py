@@ -1,5 +1,7 @@
 """StreamsGroupHeartbeat and StreamsGroupDescribe: what a broker does around its coordinator (KIP-1071).
 
+API keys and versions: StreamsGroupHeartbeat 88 v0, StreamsGroupDescribe 89 v0.
+
 The internal topics that the group lacks are created for the client if it may create them, before its
 heartbeat is answered; the next heartbeats find them. Rules: what went wrong with that is a part of the
 answer's status.

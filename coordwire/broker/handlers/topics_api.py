@@ -1,4 +1,7 @@
-"""CreateTopics, DeleteTopics, CreatePartitions: what Kafka's controller decides, with its errors."""
+"""CreateTopics, DeleteTopics, CreatePartitions: what Kafka's controller decides, with its errors.
+
+API keys and versions: CreateTopics 19 v2-7, DeleteTopics 20 v1-6, CreatePartitions 37 v0-3.
+"""
 
 from __future__ import annotations
 
