@@ -156,10 +156,10 @@ def test_the_end_is_found_by_its_last_bytes(
         index.write_bytes(b"".join(struct.pack(">ii", 0, place) for place in places))
     copy = LogCopy(None, "orders", 0, (CopiedSegment(str(path), len(data), 0, str(index)),))
     read_batches: list[int] = []
-    counted = batches
+    counted = segment_reader._MappedSegment.batches
 
-    def counting(*arguments: Any, **named: Any) -> Any:
-        reader = counted(*arguments, **named)
+    def counting(segment: Any, **named: Any) -> Any:
+        reader = counted(segment, **named)
         opened = reader._opened
 
         def see(view: memoryview, position: int) -> Any:
@@ -170,7 +170,7 @@ def test_the_end_is_found_by_its_last_bytes(
         reader._quick = None
         return reader
 
-    monkeypatch.setattr(segment_reader, "batches", counting)
+    monkeypatch.setattr(segment_reader._MappedSegment, "batches", counting)
     end = disk_lag.log_end(copy)
     assert (end.offset, end.timestamp_ms) == (3000, START + 2999)
     if indexed:
