@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -66,8 +67,15 @@ def test_every_short_checksum() -> None:
         assert NATIVE.crc32c(data[:size]) == package.crc32c(data[:size])
 
 
-def test_checksums_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on processors without an instruction for them."""
+@pytest.fixture
+def of_the_package() -> Iterator[pytest.MonkeyPatch]:
+    """What replaces the function of the package; afterwards checksums are by the instruction again."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+    NATIVE.use_crc32c_package(False)
+
+
+def test_checksums_of_the_package(of_the_package: pytest.MonkeyPatch) -> None:
     compute = package.crc32c
     calls: list[int] = []
 
@@ -75,23 +83,71 @@ def test_checksums_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(len(data))
         return compute(data, crc)
 
-    monkeypatch.setattr(package, "crc32c", counted)
+    of_the_package.setattr(package, "crc32c", counted)
     NATIVE.use_crc32c_package(True)
-    try:
-        large = bytes(range(256)) * 1000
-        for data in (b"a", memoryview(large)[3:], large):  # of the last the lock is let go
-            assert NATIVE.crc32c(data, 7) == compute(data, 7)
-        assert NATIVE.crc32c(b"", 7) == 7
-        assert calls == [1, len(large) - 3, len(large)]
-        assert encode_batch(ROWS) == DATA
-        assert [record for batch in batches(DATA) for record in batch] == ROWS
-        with pytest.raises(CorruptBatch):
-            [list(batch) for batch in batches(DATA[:-1] + b"?")]
-        assert calls[3:] == [len(DATA) - 21] * 4  # of the refused one Python computes it too
-    finally:
-        NATIVE.use_crc32c_package(False)
+    large = bytes(range(256)) * 1000
+    for data in (b"a", memoryview(large)[3:], large):
+        assert NATIVE.crc32c(data, 7) == compute(data, 7)
+    assert NATIVE.crc32c(b"", 7) == 7
+    assert calls == [1, len(large) - 3, len(large)]
+    assert encode_batch(ROWS) == DATA
+    assert [record for batch in batches(DATA) for record in batch] == ROWS
+    with pytest.raises(CorruptBatch):
+        [list(batch) for batch in batches(DATA[:-1] + b"?")]
+    assert calls[3:] == [len(DATA) - 21] * 4  # of the refused one Python computes it too
+    table = encode_batch([Record(value=large)])  # for which a kernel of Arrow's columns lets go of the lock
+    assert sum(part.num_rows for part in iter_batches(DATA + table)) == len(ROWS) + 1
+    assert calls[7:] == [len(table) - 21, 40, len(DATA) - 61, 40, len(table) - 61]
+    NATIVE.use_crc32c_package(False)
     NATIVE.crc32c(b"a", 7)
-    assert len(calls) == 7
+    assert len(calls) == 12
+
+
+WITHOUT_MEMORY: dict[str, Callable[[], object]] = {
+    "a checksum": lambda: NATIVE.crc32c(b"a"),
+    "a batch": lambda: encode_batch(ROWS),
+    "a builder's batch": lambda: build(ROWS),
+    "a batch's records": lambda: list(next(batches(DATA))),
+    "a table": lambda: list(iter_batches(DATA)),
+}
+
+
+@pytest.mark.parametrize("work", WITHOUT_MEMORY.values(), ids=WITHOUT_MEMORY)
+def test_a_checksum_without_memory_is_an_error(
+    of_the_package: pytest.MonkeyPatch, work: Callable[[], object]
+) -> None:
+    def refuse(data: Any, crc: int) -> int:
+        raise MemoryError
+
+    of_the_package.setattr(package, "crc32c", refuse)
+    NATIVE.use_crc32c_package(True)
+    with pytest.raises(MemoryError):
+        work()
+
+
+def build(rows: list[Record]) -> bytes:
+    builder = RecordBatchBuilder(base_offset=0)
+    for row in rows:
+        assert builder.append(row)
+    return builder.build()
+
+
+def test_checksums_of_the_package_in_another_interpreter() -> None:
+    """Which has its own state for each thread."""
+    pytest.importorskip("_testcapi")
+    code = """
+import sys
+sys.path[:] = %r
+from coordwire._speedups import native
+native.use_crc32c_package(True)
+for size in (1, 1_000_000):
+    print(native.crc32c(bytes(size)))
+"""
+    script = f"import sys, _testcapi\nassert _testcapi.run_in_subinterp({code!r} % (sys.path,)) == 0"
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    sums = [package.crc32c(bytes(size)) for size in (1, 1_000_000)]
+    assert (result.stdout.split(), result.stderr) == (list(map(str, sums)), "")
 
 
 @pytest.mark.parametrize("arguments", [(), (b"", 0, 0), ("text",), (b"", "0")])

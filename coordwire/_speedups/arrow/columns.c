@@ -86,11 +86,13 @@ size_t columns_span(const uint8_t *data, size_t size, size_t position, size_t mo
     return end;
 }
 
-/* Whether a header's checksum is that of the rest of it and the records. */
-static int is_summed(const uint8_t *head, const uint8_t *records, size_t size)
+/* -1 if a header's checksum is that of the rest of it and the records; else why `columns_run` comes back. */
+static int check_sum(const uint8_t *head, const uint8_t *records, size_t size)
 {
-    const uint32_t stated = (uint32_t)number(head + 17, 4);
-    return crc32c_ahead(crc32c(0, head + 21, HEADER - 21), records, size, CRC32C_AHEAD) == stated;
+    int64_t sum = crc32c_ahead(0, head + 21, HEADER - 21, 0);
+    if (sum >= 0)
+        sum = crc32c_ahead((uint32_t)sum, records, size, CRC32C_AHEAD);
+    return sum < 0 ? NO_MEMORY : (uint32_t)sum == (uint32_t)number(head + 17, 4) ? -1 : NOT_MINE;
 }
 
 int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_t *position, const uint8_t *body,
@@ -118,9 +120,9 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
             columns->hint = columns->most;
         if ((uint64_t)count * LEAST_RECORD > bytes || columns->done > count || columns->done_bytes > bytes)
             return NOT_MINE;
-        if (!body && !columns->done && !is_summed(head, records, bytes))
-            return NOT_MINE;
-        int verdict = read_batch(columns, head, *position, records, records + bytes, source);
+        int verdict = body || columns->done ? -1 : check_sum(head, records, bytes);
+        if (verdict == -1)
+            verdict = read_batch(columns, head, *position, records, records + bytes, source);
         if (verdict != -1)
             return verdict;
         columns->last = (int64_t)*position;

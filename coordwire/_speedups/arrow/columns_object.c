@@ -1,11 +1,12 @@
 /* `Columns`: the Arrow kernel as Python sees it, and `Memory`: what it filled, for pyarrow to hold.
 
-   Strategy: `run` works without the interpreter's lock, unless there is little to do; `take` gives the blocks
-   away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it is spare, to be filled again by
-   the next caller, since fresh pages cost more than the decoding; the one that came back last is taken first,
-   as the cache may still hold it. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is never
-   written. What is spare belongs to the process, within bounds, under the interpreter's lock. */
+   Strategy: `run` works without the interpreter's lock, unless there is little to do or checksums need it; `take`
+   gives the blocks away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it is spare, to be filled
+   again by the next caller, since fresh pages cost more than the decoding; the one that came back last is taken
+   first, as the cache may still hold it. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is
+   never written. What is spare belongs to the process, within bounds, under the interpreter's lock. */
 
+#include "../crc32c/crc32c.h"
 #include "../records/record_codec.h"
 
 #include <stdlib.h>
@@ -143,7 +144,7 @@ static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssi
     int verdict;
     self->busy = 1;
     const Py_ssize_t size = body.obj ? body.len : data.len - start;
-    PyThreadState *thread = size < WORTH_LETTING_GO ? NULL : PyEval_SaveThread();
+    PyThreadState *thread = size < WORTH_LETTING_GO || crc32c_needs_lock() ? NULL : PyEval_SaveThread();
     verdict = columns_run(
         &self->columns, data.buf, (size_t)data.len, &position, body.obj ? body.buf : NULL, (size_t)body.len, source);
     if (thread)

@@ -11,23 +11,23 @@
 
 #include "../module.h"
 
+#define BIG (64 << 10) /* bytes from which on other threads may run meanwhile */
+
 static PyObject *package; /* its function; NULL where the processor has the instruction */
 
-/* By the package. The interpreter's lock may be held or not. */
-static uint32_t by_package(uint32_t crc, const uint8_t *data, size_t size)
+/* By the package, which lets other threads run where that is worth it. */
+static int64_t by_package(uint32_t crc, const uint8_t *data, size_t size)
 {
     if (size == 0)
         return crc;
-    const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *view = PyMemoryView_FromMemory((char *)data, (Py_ssize_t)size, PyBUF_READ);
     PyObject *sum = view == NULL ? NULL : PyObject_CallFunction(package, "OI", view, (unsigned int)crc);
-    if (sum == NULL || !PyLong_Check(sum)) /* a wrong checksum must not be written */
-        Py_FatalError("crc32c: no memory for the arguments of a checksum");
+    Py_XDECREF(view);
+    if (sum == NULL)
+        return -1;
     crc = (uint32_t)PyLong_AsUnsignedLongMask(sum);
     Py_DECREF(sum);
-    Py_DECREF(view);
-    PyGILState_Release(state);
-    return crc;
+    return PyErr_Occurred() ? -1 : (int64_t)crc;
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -153,14 +153,26 @@ static int has_instruction(void)
 
 #endif
 
-uint32_t crc32c(uint32_t crc, const uint8_t *data, size_t size)
+int64_t crc32c(uint32_t crc, const uint8_t *data, size_t size)
 {
-    return crc32c_ahead(crc, data, size, size >= 4 * CRC32C_AHEAD ? CRC32C_AHEAD : 0);
+    const size_t ahead = size >= 4 * CRC32C_AHEAD ? CRC32C_AHEAD : 0;
+    if (size < BIG || crc32c_needs_lock())
+        return crc32c_ahead(crc, data, size, ahead);
+    int64_t sum;
+    Py_BEGIN_ALLOW_THREADS;
+    sum = crc32c_ahead(crc, data, size, ahead);
+    Py_END_ALLOW_THREADS;
+    return sum;
 }
 
-uint32_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead)
+int64_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead)
 {
-    return package != NULL ? by_package(crc, data, size) : ~by_instruction(~crc, data, size, ahead);
+    return package != NULL ? by_package(crc, data, size) : (int64_t)(uint32_t)~by_instruction(~crc, data, size, ahead);
+}
+
+int crc32c_needs_lock(void)
+{
+    return package != NULL;
 }
 
 int crc32c_is_fast(void)

@@ -201,10 +201,11 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
     memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)middle);
     if (used)
         memcpy(at + BATCH_HEADER, records, (size_t)used);
-    uint32_t crc;
-    Py_BEGIN_ALLOW_THREADS;
-    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(middle + used));
-    Py_END_ALLOW_THREADS;
+    const int64_t crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(middle + used));
+    if (crc < 0) {
+        Py_DECREF(batch);
+        return NULL;
+    }
     for (int index = 0; index < 4; index++)
         sum[index] = (char)(crc >> (24 - 8 * index));
     return batch;

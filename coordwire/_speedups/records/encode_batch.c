@@ -74,11 +74,12 @@ static PyObject *write_batch(const Body *body, const struct head *head, int64_t 
     at = put_big(at, (uint64_t)head->base_sequence, 4);
     at = put_big(at, (uint64_t)body->count, 4);
     memcpy(at, body->body.data, (size_t)body->body.used);
-    uint32_t crc;
-    Py_BEGIN_ALLOW_THREADS;
-    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(first + size - sum - 4));
-    Py_END_ALLOW_THREADS;
-    put_big(sum, crc, 4);
+    const int64_t crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(first + size - sum - 4));
+    if (crc < 0) {
+        Py_DECREF(batch);
+        return NULL;
+    }
+    put_big(sum, (uint64_t)crc, 4);
     return batch;
 }
 

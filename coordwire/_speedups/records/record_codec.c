@@ -40,8 +40,6 @@ static PyType_Spec codec_spec = {
     .slots = codec_slots,
 };
 
-#define BIG (64 << 10) /* bytes from which on others may run meanwhile */
-
 static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -58,15 +56,9 @@ static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t c
     Py_buffer view;
     if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0)
         return NULL;
-    if (view.len < BIG)
-        crc = crc32c((uint32_t)crc, view.buf, (size_t)view.len);
-    else {
-        Py_BEGIN_ALLOW_THREADS;
-        crc = crc32c((uint32_t)crc, view.buf, (size_t)view.len);
-        Py_END_ALLOW_THREADS;
-    }
+    const int64_t sum = crc32c((uint32_t)crc, view.buf, (size_t)view.len);
     PyBuffer_Release(&view);
-    return PyLong_FromUnsignedLong(crc);
+    return sum < 0 ? NULL : PyLong_FromLongLong(sum);
 }
 
 static PyObject *py_use_package(PyObject *module, PyObject *is_used)

@@ -12,7 +12,6 @@
 
 #define CODEC_BITS 0x07
 #define APPEND_TIME 0x08
-#define BIG (64 << 10) /* bytes from which on others may run meanwhile */
 
 /* Leave the records to an iterator, which is taken over; -1 with an exception if there is none. */
 static int leave_to(Run *self, PyObject *rest)
@@ -34,17 +33,6 @@ static int leave_all(Run *self)
 {
     return leave_to(
         self, PyObject_CallMethod(self->batch, "_exactly", "O", self->create_time ? Py_True : Py_False));
-}
-
-static uint32_t checksum(const uint8_t *at, Py_ssize_t size)
-{
-    uint32_t crc;
-    if (size < BIG)
-        return crc32c(0, at, (size_t)size);
-    Py_BEGIN_ALLOW_THREADS;
-    crc = crc32c(0, at, (size_t)size);
-    Py_END_ALLOW_THREADS;
-    return crc;
 }
 
 /* The batch's bytes, into `first` and `end`: its view, or if that was not requested a part of its source.
@@ -91,7 +79,10 @@ static int open_batch(Run *self)
         self->first = self->view.buf;
         self->end = self->first + self->view.len;
     } else {
-        if (checksum(head + 21, self->end - head - 21) != big32(head + 17))
+        const int64_t crc = crc32c(0, head + 21, (size_t)(self->end - head - 21));
+        if (crc < 0)
+            return -1;
+        if (crc != big32(head + 17))
             return leave_all(self);
         self->first = head + BATCH_HEADER;
     }
