@@ -95,6 +95,29 @@ def test_an_error_of_a_process_is_raised() -> None:
     assert process.stderr == "note 0\nnote 1\n"
 
 
+def test_few_inputs_are_read_ahead(tmp_path: Path) -> None:
+    """While the first takes long: what waits to be written is bounded."""
+    script = """
+import os, sys, tempfile, time
+from coordwire.cli.decode.jobs import read_all
+
+class Lines:
+    state = None
+    def read(self, index):
+        time.sleep(0.5 * (index == 0))
+
+results = read_all(Lines(), [f"input-{index}" for index in range(9)], 2)
+next(results)
+(folder,) = os.scandir(tempfile.gettempdir())
+print(*sorted(os.listdir(folder)))
+print(len([*results]))
+"""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert process.stdout.splitlines() == ["1.err 1.out 2.err 2.out 3.err 3.out", "8"]
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_closed_pipe_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--jobs", "2", "--format", "json", *[str(GROUP)] * 2],
@@ -129,6 +152,25 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, status:
     with pytest.raises(OSError, match="No such device") as failure:
         os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     assert failure.value.errno == errno.ENXIO  # no process reads it any more
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_that_waits_to_write(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    """Whose output, more than a pipe holds, is not read."""
+    process = subprocess.Popen(
+        [*COMMAND, "--jobs", "2", "--format", "json", *[str(GROUP)] * 3],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.read(1)
+    process.send_signal(number)
+    _, err = process.communicate()  # which ends when no process has the pipes open
+    assert (process.returncode, err) == (status, b"")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_one_input_has_one_process(run: Run) -> None:
