@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from coordwire._speedups import native
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli.decode.line import LineFormat, plain_subject
@@ -32,7 +34,7 @@ from coordwire.messages import (
 )
 
 from ..capture import build
-from ..capture.samples import CAPTURES, traffic_rows
+from ..capture.samples import CAPTURES, traffic, traffic_rows
 from ..capture.test_lazy import broken, read
 from ..capture.test_walks import damaged
 from .conftest import Run
@@ -288,6 +290,16 @@ def test_lines_are_those_of_decoded_frames(path: Path) -> None:
     data = path.read_bytes()
     compare(data, show_secrets=False)
     compare(damaged(data, random.Random(path.name)), show_secrets=True)
+
+
+@pytest.mark.skipif(native is None, reason="no native extension, which makes the texts")
+def test_frames_of_groups_are_not_decoded_for_their_lines() -> None:
+    output = LineFormat(show_secrets=False, names=TopicNames())
+    entries = read(traffic(300), lazy=True)
+    with redirect_stdout(io.StringIO()):
+        for entry in entries:
+            output.write(entry, 6)
+    assert sum(type(entry) in UNDECODED for entry in entries) > 0.9 * len(entries)
 
 
 @pytest.mark.parametrize("seed", range(20))
