@@ -4,7 +4,8 @@ Strategy: most frames are plain: whole Kafka frames whose body's text is known a
 withheld. Their lines differ in a few numbers and texts; what an API, a connection and a second add is put
 together here once, when the native half (`PlainLines`) meets them first. Rules: a line is that of
 `coordwire.capture.jsonlines`, which is the oracle and serves for all other entries, and without the native
-half for all; no message is decoded for it but where an answer has errors; what is kept is bounded.
+half for all; a message is decoded only where an answer has errors or a secret may be in it; what is kept is
+bounded.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ __all__ = [
     "TrimmedOutput",
     "chosen_format",
     "columns",
-    "is_plain",
     "line_writer",
     "packets",
     "prepare",
@@ -173,11 +172,6 @@ def line_writer() -> Callable[[Iterable[Pieces]], None]:
             console.print(block, soft_wrap=True)
 
     return write
-
-
-def is_plain(writer: Callable[[Iterable[Pieces]], None]) -> bool:
-    """Whether what `line_writer` gave writes the texts of its lines as they are."""
-    return writer is _write_plainly
 
 
 def plain_text(line: Pieces) -> str:

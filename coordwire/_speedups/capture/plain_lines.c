@@ -315,7 +315,6 @@ static bool put_time(const Frame *frame, JsonText *line)
     return put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_END));
 }
 
-
 /* A latency in milliseconds, as Python has the float. */
 static bool put_milliseconds(JsonText *line, int64_t latency)
 {
