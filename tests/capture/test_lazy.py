@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.capture import frame_decoding
+from coordwire.capture import frame_decoding, pending_requests
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
@@ -25,6 +25,14 @@ from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
 from coordwire.connection.dialect import Direction
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages import (
+    ProduceRequest,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from tests.capture.samples import CAPTURES, said, traffic, traffic_rows
 from tests.capture.test_walks import damaged
 from tests.conformance.engines import MESSAGES
@@ -139,6 +147,44 @@ def test_lazy_entries_of_frames_that_are_refused(seed: int, strict: bool) -> Non
     chance = random.Random(seed)
     frames = [(n, c, back, broken(chance, data)) for n, c, back, data in traffic_rows(20)]
     check(as_pcap(frames), seed, strict=strict)
+
+
+def test_requests_beyond_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are measured, reduced and forgotten as if they had been decoded."""
+    monkeypatch.setattr(pending_requests.PendingRequests.__init__, "__defaults__", (9_000,))
+    data = traffic(120)
+    entries = [one for one in read(data, lazy=False) if isinstance(one, FrameEntry)]
+    assert any(one.request is not None and one.request.released for one in entries)
+    assert check(data, "budget")
+
+
+def test_tokens_mechanisms_and_requests_that_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a request says of the frames after it counts, lazy or not."""
+
+    def rows(connection: int, version: int) -> Iterator[tuple[int, int, bool, bytes]]:
+        asked = SaslHandshakeRequest(mechanism=f"SCRAM-SHA-{connection}")
+        yield 1, connection, False, encode_request(asked, version=version, correlation_id=1)
+        answer = SaslHandshakeResponse(mechanisms=["PLAIN"])
+        yield 2, connection, True, encode_response(answer, version=version, correlation_id=1)
+        for number in range(3):
+            token = (5).to_bytes(4) + b"token"
+            wrapped = SaslAuthenticateRequest(auth_bytes=b"token")
+            later = encode_request(wrapped, version=1, correlation_id=number)
+            yield 3, connection, False, later if version else token
+            later = encode_response(SaslAuthenticateResponse(), version=1, correlation_id=number)
+            yield 4, connection, True, later if version else token
+        for number in range(20):
+            produce = ProduceRequest(acks=0, timeout_ms=number)
+            yield 5, connection, False, encode_request(produce, version=9, correlation_id=number)
+        yield from ((6, connection, back, data) for _, _, back, data in list(traffic_rows(30)))
+
+    data = as_pcap([*rows(1, 0), *rows(2, 1)])
+    entries = [one for one in read(data, lazy=True) if isinstance(one, FrameEntry)]
+    assert sum(one.token for one in entries) == 6
+    assert {one.mechanism for one in entries} == {None, "SCRAM-SHA-1", "SCRAM-SHA-2"}
+    assert check(data, "tokens")
+    monkeypatch.setattr(pending_requests.PendingRequests.__init__, "__defaults__", (5_000,))
+    check(data, "tokens")
 
 
 def test_nothing_is_decoded_that_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
