@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h)")
+"""Of so many digits that it is a number of milliseconds for every simulated clock."""
 
 FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
     "crash": (1, None, "", ""),
@@ -47,7 +48,7 @@ FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
     "slow": (2, True, _TIME.pattern, "a latency such as 200ms"),
     "skew": (1, True, f"-?{_TIME.pattern}", "a time such as 30s or -30s"),
     "coordinate": (1, False, r"\S+", "GROUP"),
-    "lead": (1, False, r"\S+ [0-9]+", "TOPIC PARTITION"),
+    "lead": (1, False, r"\S+ [0-9]{1,10}", "TOPIC PARTITION"),
     "fill": (1, True, "", ""),
     "fail": (1, True, "", ""),
     "inject": (1, None, ".+", "a rule"),

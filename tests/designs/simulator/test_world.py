@@ -281,6 +281,9 @@ def test_random_plans_are_text_and_back() -> None:
         ("10s slow a b for 5s", "expected a latency such as 200ms after slow and its targets"),
         ("10s drop a b for 5s", "expected no duration after drop"),
         ("10s crash a b", "expected no more after crash and its target"),
+        ("9" * 400 + "s crash a", "expected a time such as 10s or 250ms, got '999"),
+        ("10s crash a for " + "9" * 400 + "h", "expected a duration such as 10s after 'for', got '999"),
+        ("٣s crash a", "expected a time such as 10s or 250ms, got '٣s'"),
     ],
 )
 def test_what_is_not_a_plan_is_refused(text: str, reason: str) -> None:
