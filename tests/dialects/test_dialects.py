@@ -402,9 +402,15 @@ def test_messages_without_a_request_are_not_taken_for_answers() -> None:
     assert event.error.reason == "no StartFetcher request waits for this answer"
 
 
-@pytest.mark.parametrize("name", ["dialects", "zookeeper"])
-def test_the_former_home_has_its_names(name: str) -> None:
-    former = import_module(f"coordwire.designs.{name}")
-    home = import_module("coordwire.dialects" if name == "dialects" else "coordwire.dialects.zookeeper")
+@pytest.mark.parametrize(
+    ("name", "home_name"),
+    [
+        ("dialects", "dialects"),
+        ("dialects.zookeeper_multi", "dialects.zookeeper_multi"),
+        ("zookeeper", "dialects.zookeeper"),
+    ],
+)
+def test_the_former_home_has_its_names(name: str, home_name: str) -> None:
+    former, home = import_module(f"coordwire.designs.{name}"), import_module(f"coordwire.{home_name}")
     assert set(former.__all__) == set(home.__all__)
     assert all(getattr(former, one) is getattr(home, one) for one in former.__all__)
