@@ -24,11 +24,14 @@ _Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _SCRIPTS: dict[str, type[GroupScript]] = {"classic": ClassicScript, "consumer": ConsumerScript}
 _STEPS = ("heartbeat", "join", "commit", "leave")
-_PAUSE_MS = 900
-"""Between two steps at most; all of them stay within a session."""
+_PAUSE_MS, _PAUSES_MS = 900, 30_000
+"""Between two steps at most, and all together: no session ends, even if a member is not heard from in any."""
 
 _TOPICS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_-", min_size=1, max_size=10)
-_GROUP_IDS = st.text(min_size=1, max_size=10).filter(lambda text: not is_blank(text))
+_GROUP_IDS = {
+    "classic": st.text(min_size=1, max_size=10),
+    "consumer": st.text(min_size=1, max_size=10).filter(lambda text: not is_blank(text)),
+}
 """Kafka refuses a group of KIP-848 whose name is blank."""
 
 _NAMED: dict[tuple[str, int], range] = {
@@ -57,13 +60,14 @@ def group_conversations(
             raise ValueError(f"there are no conversations of {kind!r}: expected {', '.join(_SCRIPTS)}")
     if min(max_members, max_partitions, max_steps) < 1 or not kinds:
         raise ValueError("a conversation has at least one kind, member, partition and step")
-    steps = st.tuples(st.sampled_from(_STEPS), st.integers(0, max_members - 1), st.integers(0, _PAUSE_MS))
+    pauses = st.integers(0, min(_PAUSE_MS, _PAUSES_MS // max_steps))
+    steps = st.tuples(st.sampled_from(_STEPS), st.integers(0, max_members - 1), pauses)
 
     @st.composite
     def conversation(draw: _Draw) -> GroupConversation:
         cls = _SCRIPTS[draw(st.sampled_from(kinds))]
         versions = {key: draw(_versions(cls.kind, key)) for key in cls.apis}
-        group_id: str = draw(_GROUP_IDS)
+        group_id: str = draw(_GROUP_IDS[cls.kind])
         topic, partitions = draw(_TOPICS), draw(st.integers(1, max_partitions))
         # Not abstract: `cls` is one of the scripts.
         script = cls(Recorder(versions, topic, partitions), group_id, topic, partitions)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from coordwire import Connection, Role, decode_request, decode_response
 from coordwire.capture import Capture
@@ -143,6 +145,21 @@ def test_bounds() -> None:
     for bound in ({"max_members": 0}, {"max_steps": 0}, {"max_partitions": 0}, {"kinds": ()}):
         with pytest.raises(ValueError, match="at least one"):
             strategies.group_conversations(**bound)
+
+
+def test_the_pauses_of_many_steps_end_no_session() -> None:
+    for conversation in drawn(strategies.group_conversations(max_members=50, max_steps=1_000), 40):
+        times = [frame.time_ns for frame in conversation.frames]
+        assert all(later - earlier <= 31_000_000 for earlier, later in pairwise(times))
+
+
+def test_only_groups_of_kip_848_have_a_name_that_is_not_blank() -> None:
+    def is_blank(conversation: GroupConversation) -> bool:
+        return not conversation.group_id.strip()
+
+    assert least(strategies.group_conversations(kinds=["classic"]), is_blank).group_id.isspace()
+    with pytest.raises(NoSuchExample):
+        least(strategies.group_conversations(kinds=["consumer"]), is_blank)
 
 
 def test_they_shrink_to_the_steps_that_matter() -> None:
