@@ -20,7 +20,7 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.evidence import MemberName, Seen
-from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
+from coordwire.timeline.from_wire.connection_ends import ConnectionEnds, SharedClients
 
 DATA = Path(__file__).parent.parent / "data" / "stories"
 SECOND = 1_000_000_000
@@ -195,3 +195,17 @@ def test_packets_are_cited_of_the_capture_that_shows_the_departure() -> None:
     seen = script.ends.see(event)
     assert isinstance(seen, MemberLeft)
     assert seen.ending == MemberEnding("closed", 5 * SECOND, (), SECOND, None, None)
+
+
+def test_a_client_is_a_members_own_where_no_other_has_had_it_since() -> None:
+    clients, client = SharedClients(), ("10.0.0.1", "c")
+    member, other = MemberName("g", "a"), MemberName("h", "b")
+    clients.joins(other, client)
+    clients.leaves(other)
+    clients.joins(member, client)
+    assert clients.is_alone(member)
+    clients.joins(other, client)
+    assert not clients.is_alone(member)
+    assert not clients.is_alone(other)
+    clients.leaves(other)
+    assert not clients.is_alone(member)

@@ -7,6 +7,7 @@ import lzma
 import random
 from collections.abc import Iterator
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from uuid import UUID
 
@@ -24,17 +25,21 @@ from coordwire.messages import (
     FetchResponse,
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
+    MetadataResponse,
 )
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
-from coordwire.timeline.events import GroupEvent
+from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.timeline.events import GroupEvent, TopicPartition
 from coordwire.timeline.from_wire import repeated_answers
 from coordwire.timeline.from_wire import timeline as wire_timeline
+from coordwire.timeline.from_wire.group_table import TopicsById
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
 from tests.bench import group_traffic
 from tests.capture.test_walks import HEADER, damaged, records
 
 DATA = Path(__file__).parents[1] / "data"
 CAPTURES = sorted((DATA / "captures").glob("*.pcap"))
+RECORDED = sorted((DATA / "groups").glob("*.pcap.xz"))
 DAMAGED = sorted((DATA / "engines").glob("*.pcap.xz"))
 
 
@@ -49,11 +54,15 @@ def story(data: bytes, *, lazy: bool = True) -> list[GroupEvent]:
     return [*chain.from_iterable(map(whole.feed_all, batches)), *whole.finish()]
 
 
+def slow(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(repeated_answers, "LONGEST", -1)
+    patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
+
+
 def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]:
     """Each frame read, and nothing known by its bytes."""
     with monkeypatch.context() as patch:
-        patch.setattr(repeated_answers, "LONGEST", -1)
-        patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
+        slow(patch)
         return list(timeline(Capture(io.BytesIO(data), "x").entries_and_ends(), ends=True))
 
 
@@ -62,6 +71,27 @@ def test_stories_of_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     data = path.read_bytes() if path in CAPTURES else lzma.decompress(path.read_bytes())
     for one in (data, damaged(data, random.Random(path.name))):
         assert story(one) == slow_story(one, monkeypatch)
+
+
+def at_the_same_time(paths: list[Path], *, lazy: bool) -> list[GroupEvent]:
+    """The story of captures whose first frames are of one time."""
+    turns = []
+    for number, path in enumerate(paths):
+        data = lzma.decompress(path.read_bytes())
+        entries = list(Capture(io.BytesIO(data), f"x{number}", lazy=lazy).entries_and_ends())
+        first_ns = entries[0].time_ns or 0
+        turns += [((entry.time_ns or 0) - first_ns, number, at, entry) for at, entry in enumerate(entries)]
+    return list(timeline((entry for *_, entry in sorted(turns, key=itemgetter(0, 1, 2))), ends=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stories_of_captures_at_the_same_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have groups, members, clients and topics in common."""
+    paths = random.Random(seed).sample(RECORDED, 3)
+    events = at_the_same_time(paths, lazy=True)
+    slow(monkeypatch)
+    assert events == at_the_same_time(paths, lazy=False)
+    assert len({event.source for event in events}) == 3
 
 
 def made(chance: random.Random, frames: int, mostly: str = "heartbeats") -> bytes:
@@ -192,3 +222,20 @@ def test_an_end_is_known_by_a_fetch_that_can_be_read(damage: str | None, is_know
     story_of = Timeline()
     story_of.feed_all(read(exchange(FetchRequest(), answer, damage), lazy=lazy))
     assert story_of._commits.lag.has_ends is is_known
+
+
+def test_a_repeated_answer_is_read_again_once_a_topic_has_another_name() -> None:
+    partition = PartitionData(partition_index=0, high_watermark=5)
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=UUID(int=1), partitions=[partition])])
+    entry = read(exchange(FetchRequest(), answer, None))[1]
+    assert isinstance(entry, FrameEntry)
+    names, ends = TopicsById(), [(TopicPartition("orders", 0), 5)]
+    repeated = repeated_answers.RepeatedAnswers(names)
+    assert repeated.find(entry) is None
+    repeated.remember(entry, ends)
+    assert repeated.find(entry) == ends
+    names.learn(MetadataResponse(topics=[MetadataResponseTopic(name="payments", topic_id=UUID(int=1))]))
+    assert repeated.find(entry) is None
+    names.learn(MetadataResponse(topics=[MetadataResponseTopic(name="orders", topic_id=UUID(int=1))]))
+    repeated.remember(entry, ends)
+    assert repeated.find(entry) is None
