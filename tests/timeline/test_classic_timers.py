@@ -53,7 +53,7 @@ def test_another_reason_to_join_begins_a_phase() -> None:
 
 def test_a_generation_that_formed_unseen_begins_sessions_anew() -> None:
     members = {"a": member(None), "b": member(6)}
-    # b's session ends, so that a is alone: it is answered, and accepts_answer nothing of it.
+    # b's session ends, so that a is alone: it is answered, and hears nothing of it.
     assert gone(members, joins=((2, "a"),)) == {"b": (6, "session_timeout"), "a": (11, "not_rejoined")}
 
 
