@@ -11,16 +11,18 @@
     hostile_strategies.py       valid encodings, mutated; hostile_record_strategies.py: record sets
     record_strategies.py        records, record batches and sets, records of brokers' own logs
     conversation_strategies.py  whole lives of groups; group_script.py: what they consist of
-    classic_script.py, consumer_script.py   the coordinators that the conversations are held with
+    classic_script.py, consumer_script.py   the members that hold the conversations
 
 Rules: values are valid, unless the strategy's name says otherwise; most are small, one of five is large; they
-are drawn fast, and shrink to the smallest that shows a fault.
+are drawn fast, and shrink to the smallest that shows a fault. The coordinator, which conversations are held
+with, is imported by the first of them.
 """
 
 from __future__ import annotations
 
-from coordwire.testing.conversation_strategies import group_conversations
-from coordwire.testing.group_script import ConversationCommit, ConversationFrame, GroupConversation
+from typing import TYPE_CHECKING
+
+from coordwire._lazy import exports
 from coordwire.testing.hostile_record_strategies import hostile_record_sets
 from coordwire.testing.hostile_strategies import hostile_bytes, hostile_frames
 from coordwire.testing.message_strategies import (
@@ -33,6 +35,17 @@ from coordwire.testing.message_strategies import (
     versions_of,
 )
 from coordwire.testing.record_strategies import log_records, record_batches, record_sets, records
+
+if TYPE_CHECKING:
+    from coordwire.testing.conversation_strategies import group_conversations
+    from coordwire.testing.group_script import ConversationCommit, ConversationFrame, GroupConversation
+
+_LAZY = {
+    "ConversationCommit": ".group_script",
+    "ConversationFrame": ".group_script",
+    "GroupConversation": ".group_script",
+    "group_conversations": ".conversation_strategies",
+}
 
 __all__ = [
     "ConversationCommit",
@@ -54,3 +67,5 @@ __all__ = [
     "versioned",
     "versions_of",
 ]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -160,6 +162,13 @@ def test_only_groups_of_kip_848_have_a_name_that_is_not_blank() -> None:
     assert least(strategies.group_conversations(kinds=["classic"]), is_blank).group_id.isspace()
     with pytest.raises(NoSuchExample):
         least(strategies.group_conversations(kinds=["consumer"]), is_blank)
+
+
+@pytest.mark.parametrize(("name", "is_imported"), [("messages", False), ("group_conversations", True)])
+def test_the_coordinator_is_imported_for_conversations_alone(name: str, is_imported: bool) -> None:
+    code = f"import sys; from coordwire.testing.strategies import {name}; print(*sys.modules)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ("coordwire.coordinator" in process.stdout.split()) is is_imported
 
 
 def test_they_shrink_to_the_steps_that_matter() -> None:
