@@ -11,6 +11,7 @@
     consumer_data.py    what members' messages hold
     lag.py              how many records a group has left to read
     totals.py           what a group's events amount to
+    story/              a group's events as lines
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported
