@@ -92,3 +92,16 @@ def test_docs_and_fuzz_targets_use_names_and_tests_do_not(tree: Path) -> None:
     assert set(before) - set(found(tree)) == {
         "Counter.forgotten is never used", "helper(…, thrice=…) is never given",
     }  # fmt: skip
+
+
+def test_the_list_of_the_allowed_uses_nothing_and_has_nothing_in_vain(tree: Path) -> None:
+    (tree / ".ci").mkdir()
+    (tree / ".ci" / SCRIPT.name).write_text('ALLOWED = {"Counter.forgotten": "", "self.lost": ""}\n')
+    script = runpy.run_path(str(SCRIPT))
+    script["ALLOWED"].clear()
+    script["ALLOWED"].update({"Counter.": "", "Counter(…, ": "", "helper(…, thrice=…)": "", "self.found": ""})
+    assert list(script["complaints"](script["unused"](script["gathered"](tree)))) == [
+        "coordwire/inner.py:11: self.lost is never read",
+        "coordwire/inner.py:27: dead is never used",
+        ".ci/unused.py: 'self.found' is allowed, and nothing that is unused begins so",
+    ]
