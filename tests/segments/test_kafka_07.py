@@ -168,6 +168,16 @@ def test_records_as_arrow(log: Path) -> None:
             segment.to_arrow()
 
 
+@pytest.mark.parametrize(("given", "on_error"), [("raise", "skip"), ("skip", "raise"), ("report", "skip")])
+def test_arrow_refuses_batches_of_another_on_error(given: Any, on_error: Any) -> None:
+    """A bad message would otherwise be missing without an error, or raise where it is to be skipped."""
+    arrow = pytest.importorskip("coordwire.records.arrow")
+    with pytest.raises(
+        ValueError, match=f"expected batches of on_error='{on_error}', got those of '{given}'"
+    ):
+        arrow.iter_batches(kafka_07.batches(LOG, on_error=given), on_error=on_error)
+
+
 def test_a_read_is_retried_with_twice_the_bytes() -> None:
     """ "Reads" of the implementation page: until a message is whole, up to a bound."""
     asked = []

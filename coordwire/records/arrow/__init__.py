@@ -100,7 +100,7 @@ def iter_batches(
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
 
-    buffer: or what `coordwire.records.kafka_07.batches` gives, whose `on_error` is to be the same.
+    buffer: or what `coordwire.records.kafka_07.batches` gives for the same `on_error`.
 
     Larger tables are slower: the one at hand and the next should both fit into the processor's cache. Up to
     32 MB of the memory of released tables stay with the process, for the next ones.
@@ -114,14 +114,16 @@ def iter_batches(
     records of those batches have that the native half decompressed.
 
     Control records are among the others: the column "is_control" distinguishes them. Header keys that aren't
-    UTF-8 have U+FFFD for what isn't. Raises `ValueError` for an unknown column, what reading the batches
-    raises, `LimitExceeded` for a record with more than 2 GB of header keys, and `CoordwireError` without
-    pyarrow.
+    UTF-8 have U+FFFD for what isn't. Raises `ValueError` for an unknown column and for batches of another
+    `on_error`, what reading the batches raises, `LimitExceeded` for a record with more than 2 GB of header
+    keys, and `CoordwireError` without pyarrow.
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f'expected "raise" or "skip" as on_error, got {on_error!r}')
     form = schema(columns, view=view)
     reader = buffer if isinstance(buffer, Batches) else batches(buffer, on_error=on_error)
+    if reader._on_error != on_error:
+        raise ValueError(f"expected batches of on_error={on_error!r}, got those of {reader._on_error!r}")
     return _tables(
         reader, form, max(0, min(max_bytes, LARGEST)), on_error, [] if skipped is None else skipped,
         {} if sizes is None else sizes,
