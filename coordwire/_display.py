@@ -3,8 +3,10 @@
 Strategy: Jupyter and IPython ask an object for its MIME bundle, and classes that answer derive from
 `RichDisplay`. They know nothing of HTML: what renders them is the entry point of the group
 `coordwire_display`, which is looked up when the first object is shown, so that a notebook needs no import of
-`coordwire.notebook`. Rules: without a renderer, as in a tree that was never installed, an object shows its
-`repr` as any other does; `repr` itself is left as it is.
+`coordwire.notebook`. Rules: showing never raises, and never shows a secret by itself. Only this project's own
+entry points are asked, those of each metadata that an installation has left; what can't be loaded is passed
+over. Without a renderer, as in a tree that was never installed, an object shows that it has none and not its
+`repr`, which has every secret; `repr` itself is left as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 __all__ = ["GROUP", "Renderer", "RichDisplay"]
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 Renderer = Callable[[object], dict[str, str]]
@@ -25,9 +28,11 @@ GROUP = "coordwire_display"
 def _renderer() -> Renderer | None:
     from importlib import metadata  # which takes as long as the rest of a decoder's imports
 
-    for point in metadata.entry_points(group=GROUP):
-        renderer: Renderer = point.load()
-        return renderer
+    for distribution in metadata.distributions(name="coordwire"):
+        with suppress(Exception):  # of metadata that is older than the code, or damaged
+            for point in distribution.entry_points.select(group=GROUP):
+                renderer: Renderer = point.load()
+                return renderer
     return None
 
 
@@ -41,4 +46,10 @@ class RichDisplay:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         renderer = _renderer()
-        return {} if renderer is None else renderer(self)
+        reason = "coordwire is not installed, or in another version"
+        if renderer is not None:
+            try:
+                return renderer(self)
+            except Exception as error:
+                reason = type(error).__name__
+        return {"text/plain": f"{type(self).__name__}: can't be shown ({reason}); `repr` has all of it"}

@@ -331,8 +331,45 @@ def test_the_core_does_not_import_it() -> None:
 
 
 def test_another_renderer_and_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_display, "_renderer", lambda: None)
-    assert HeartbeatResponse()._repr_mimebundle_() == {}
-    assert HeartbeatResponse()._repr_html_() is None
+    """Without one, or with one that raises, a secret isn't shown either."""
+
+    def raising(value: object) -> dict[str, str]:
+        raise LookupError(repr(value))
+
+    message = SaslAuthenticateRequest(auth_bytes=PASSWORD.encode())
+    for renderer, reason in (
+        (None, "coordwire is not installed, or in another version"),
+        (raising, "LookupError"),
+    ):
+        monkeypatch.setattr(_display, "_renderer", lambda renderer=renderer: renderer)
+        assert message._repr_mimebundle_() == {
+            "text/plain": f"SaslAuthenticateRequest: can't be shown ({reason}); `repr` has all of it"
+        }
+        assert message._repr_html_() is None
     monkeypatch.setattr(_display, "_renderer", lambda: lambda value: {"text/html": type(value).__name__})
     assert HeartbeatResponse()._repr_html_() == "HeartbeatResponse"
+
+
+METADATA = {
+    "none": ("coordwire", None),
+    "without the group": ("coordwire", "[console_scripts]\ncoordwire = coordwire.cli.__main__:main\n"),
+    "of a module that is gone": ("coordwire", "[coordwire_display]\nnotebook = coordwire.gone:mimebundle\n"),
+    "of a name that is gone": ("coordwire", "[coordwire_display]\nnotebook = coordwire.notebook:gone\n"),
+    "damaged": ("coordwire", "[coordwire_display]\nnotebook\n= = =\n"),
+    "of another project": ("aardvark", "[coordwire_display]\nnotebook = builtins:repr\n"),
+}
+"""What may be installed beside, before this project's metadata: a project, and its entry points."""
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_what_else_is_installed_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    project, points = METADATA[name]
+    folder = tmp_path / f"{project}-0.0.1.dist-info"
+    folder.mkdir()
+    if points is not None:
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project}\nVersion: 0.0.1\n")
+        (folder / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _display._renderer.__wrapped__() is mimebundle
