@@ -83,7 +83,7 @@ NAMES_LEFT = {
 
 
 _ANY_WORD = re.compile("|".join(rf"\b(?:{word})\b" for word in WORDS), re.IGNORECASE)
-_MARGIN = re.compile(r"\s*\n\s*(?:#|\*)?\s*|[\s\"\\]+")
+_MARGIN = re.compile(r"""(?:\\[nrt]|\b[bfru]{1,2}(?=["'])|[\s"'\\#*/])+""", re.IGNORECASE)
 """What may be between the words of a text: line ends, with the signs of comments, and quotes."""
 
 
@@ -128,19 +128,23 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
         yield line, text
 
 
+_C_STRING = r'"(?:\\.|[^"\\\n])*"'
 C_TOKENS = re.compile(
-    r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:\\.|[^"\\\n])*")|'(?:\\.|[^'\\\n])+'|(?P<name>(?<![\w.])[A-Za-z_]\w*)""",
+    r"(?P<comment>/\*.*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
+    rf"|(?P<text>{_C_STRING}(?:[\s\\]*{_C_STRING})*)"
+    r"|'(?:\\.|[^'\\\n])+'|(?P<name>(?<![\w.])[A-Za-z_]\w*)",
     re.DOTALL,
 )
 
 
 def c_tokens(source: str, kind: str) -> Iterator[tuple[int, str]]:
-    """Line and text of the comments, string literals ("text") or names of a C file."""
+    """Line and text of the comments, string literals ("text") or names of a C file; what goes on is one."""
     line, position = 1, 0
     for token in C_TOKENS.finditer(source):
         if token.lastgroup == kind:
             line, position = line + source.count("\n", position, token.start()), token.start()
-            yield line, re.sub(r"\n\s*\*? ?", " ", token[0])
+            text = re.sub(r'"[\s\\]*"', "", token[0]) if kind == "text" else token[0]
+            yield line, re.sub(r"\n\s*(?:\*|//)? ?", " ", text)
 
 
 def complaints(text: str) -> list[str]:
@@ -211,10 +215,34 @@ def test_names_and_comments_are_found() -> None:
     assert not {"expected", "UnreadableRange", "decode", "Deviation"} & refused_names()
 
 
-def test_files_with_the_words_are_suspect() -> None:
-    assert is_suspect("x = 1  # it says\n    # that\n")
-    assert is_suspect('"""It stands\nhere."""')
-    assert is_suspect("/* what says\n   that */")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = 1  # it says\n    # that\n", '"""It stands\nhere."""', '"It says " \'that\'', "'says\\nthat'",
+        'x = (f"it says "\n    f"that {x}")', "r'says ' rb'' f'that'", "f'it stands {x}'", '"says \\\nthat"',
+    ],
+)  # fmt: skip
+def test_a_module_with_the_words_is_suspect(source: str) -> None:
+    """Wherever they are found."""
+    assert is_suspect(source)
+    texts = [*literals(source.replace("rb''", "")), *comments(source)]
+    assert any(complaints(text) for _, text in texts)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "/* what says\n   that */", "/**\n * says\n *\n * that\n */", "// it says\n    // that\n",
+        'char *text = "It says "\n    "that";', '#define TEXT "it says" \\\n  " that"',
+    ],
+)  # fmt: skip
+def test_a_c_file_with_the_words_is_suspect(source: str) -> None:
+    assert is_suspect(source)
+    texts = [*c_tokens(source, "comment"), *c_tokens(source, "text")]
+    assert any(complaints(text) for _, text in texts)
+
+
+def test_a_file_without_the_words_is_not() -> None:
     assert not is_suspect("x = standard  # it is here\n")
 
 
