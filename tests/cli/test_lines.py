@@ -7,6 +7,7 @@ import io
 import random
 from contextlib import redirect_stdout
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -25,13 +26,18 @@ from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FetchRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    MetadataRequest,
+    MetadataResponse,
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordwire.messages.fetch import FetchTopic
+from coordwire.messages.metadata import MetadataResponseTopic
 
 from ..capture import build
 from ..capture.samples import CAPTURES, traffic, traffic_rows
@@ -307,3 +313,23 @@ def test_lines_of_frames_that_are_refused(seed: int) -> None:
     chance = random.Random(seed)
     frames = [(n, c, back, broken(chance, data)) for n, c, back, data in traffic_rows(20)]
     compare(as_pcap(frames), show_secrets=bool(seed % 2))
+
+
+def test_names_of_topics_are_those_of_their_time(run: Run, tmp_path: Path) -> None:
+    """Fetches by a topic's id, whose name comes with others' Metadata and changes."""
+    topic_id, rows = UUID(int=1), list[tuple[int, int, bool, bytes]]()
+    fetch = FetchRequest(topics=[FetchTopic(topic_id=topic_id, partitions=[])])
+    for number in range(4):
+        rows.append((number, 0, False, encode_request(fetch, version=13, correlation_id=number)))
+        topics = [MetadataResponseTopic(topic_id=topic_id, name=f"topic-{number}", partitions=[])]
+        rows.append((number, 1, False, encode_request(MetadataRequest(), version=12, correlation_id=number)))
+        answer = MetadataResponse(topics=topics)
+        rows.append((number, 1, True, encode_response(answer, version=12, correlation_id=number)))
+    path = tmp_path / "named.pcap"
+    path.write_bytes(as_pcap(rows))
+    topics_of = run("decode", "--fields", "topic", "--api", "Fetch", path).text.splitlines()
+    assert topics_of == ["AAAAAAAAAAAAAAAAAAAAAQ", "topic-0", "topic-1", "topic-2"]
+    lines = run("decode", "--format", "line", "--api", "Fetch", path).text.splitlines()
+    assert [name in line for name, line in zip(topics_of, lines, strict=True)] == [True] * 4
+    found = run("decode", "--fields", "topic", "--filter", 'topic == "topic-1" and api == "Fetch"', path)
+    assert found.text == "topic-1\n"

@@ -11,15 +11,65 @@ import pytest
 
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli import message_lines
-from coordwire.cli.decode.tree import TreeFormat
+from coordwire.cli.decode.tree import TreeFormat, latency_text
 from coordwire.cli.message_lines import MessageLines
 from coordwire.cli.terminal import plain_text
-from coordwire.messages import JoinGroupRequest, MetadataRequest
+from coordwire.codec import Message
+from coordwire.messages import (
+    FetchRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.fetch import ReplicaState
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.messages.metadata import MetadataRequestTopic, MetadataResponseTopic
 from tests.capture.samples import CAPTURES, traffic_rows
 from tests.capture.test_lazy import broken, read
 from tests.capture.test_walks import damaged
+
+
+def text_of(message: Message, version: int) -> str:
+    return "".join(map(plain_text, MessageLines(message, version, set(), 200).lines()))
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "expected"),
+    [
+        (HeartbeatResponse(error_code=0), 4, "error_code: 0 NONE\n"),
+        (HeartbeatResponse(error_code=27), 4, "error_code: 27 REBALANCE_IN_PROGRESS\n"),
+        (HeartbeatResponse(error_code=9999), 4, "error_code: 9999 an unknown code\n"),
+        *(
+            (MetadataResponse(topics=[MetadataResponseTopic(topic_authorized_operations=number)]), 12, names)
+            for number, names in (
+                (-(1 << 31), "_operations: -2147483648 not asked for}"),
+                (0, "_operations: 0 none}"),
+                (264, "_operations: 264 READ, DESCRIBE}"),
+            )
+        ),
+        (
+            FetchRequest(replica_state=ReplicaState(replica_id=4)), 15,
+            "replica_state: {replica_id: 4, replica_epoch: -1}\n",
+        ),
+        (HeartbeatRequest(group_id="é\n\x7f"), 4, r'group_id: "é\n\x7f"'),
+        (HeartbeatRequest(tags={7: b"x"}), 4, "tags: 7: 1 byte 78\n"),
+    ],
+)  # fmt: skip
+def test_values_are_shown_with_their_meaning(message: Message, version: int, expected: str) -> None:
+    assert expected in text_of(message, version)
+
+
+def test_tagged_fields_at_their_defaults_are_not_shown() -> None:
+    assert "replica_state" not in text_of(FetchRequest(), 15)
+    assert "cluster_id" not in text_of(FetchRequest(), 15)
+    assert 'cluster_id: "k"' in text_of(FetchRequest(cluster_id="k"), 15)
+
+
+def test_latencies() -> None:
+    texts = [latency_text(ns) for ns in (-1_000, 0, 999_999, 9_999_499, 10_000_000, 123_456_789_012)]
+    assert texts == ["-0.001 ms", "0.000 ms", "1.000 ms", "9.999 ms", "10.0 ms", "123,456.8 ms"]
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 1_000])
