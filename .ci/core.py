@@ -61,7 +61,10 @@ SLOW = (
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
     "tests/test_fuzz_targets.py::test_target",
 )
-SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py", "*/tests/test_text.py")
+SLOW_FILES = (
+    "*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py", "*/tests/test_near.py",
+    "*/tests/test_text.py",
+)  # fmt: skip
 ASK = """
 import json, sys, sysconfig
 from pathlib import Path
