@@ -46,6 +46,7 @@ __all__ = [
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from coordwire.errors import CoordwireError
@@ -65,10 +66,16 @@ _STALE = "[.](deleted|cleaned|swap|checkpoint)$|(-delete|-future|-stray)/[^/]*$"
 _LOG = "topic, partition, log"
 """What divides rows into logs."""
 
+_PLACES = "topic NULLS FIRST, partition NULLS FIRST"
+"""The order of partitions. Files outside of a partition's folder have null, of which engines differ."""
+
 _BEFORE = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
-_DUCKDB = {"`": '"', "regexp_like(": "regexp_matches(", "unix_micros(": "epoch_us("}
+_DUCKDB = {"regexp_like(": "regexp_matches(", "unix_micros(": "epoch_us(", "array()": "[]"}
 """Words of Spark's SQL, and DuckDB's for the same."""
+
+_NAME = re.compile("`((?:[^`]|``)*)`")
+"""A name in Spark's SQL, which has two for a backtick."""
 
 
 def _query(text: str, **frames: Frame) -> Frame:
@@ -81,6 +88,7 @@ def _query(text: str, **frames: Frame) -> Frame:
     else:
         for spelling, translation in _DUCKDB.items():
             text = text.replace(spelling, translation)
+        text = _NAME.sub(lambda match: '"' + match[1].replace('"', '""').replace("``", "`") + '"', text)
         texts = {name: f"({source.sql_query()})" for name, source in sources.items()}
         result = frame.query("audited", text.format(**texts))
     return result
@@ -113,12 +121,27 @@ def _with_compacted(batches: Frame, compacted: Iterable[str]) -> Frame:
     )
 
 
+_NAMES_OF_TOPICS = f"{ascii_letters}{digits}._-"
+"""What topics' names are made of; a hyphen is last, where it is itself in a class."""
+
+_CLASS_OR_ESCAPED = re.compile(r"\\(.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+
+
 def _pattern(globs: Iterable[str]) -> str:
-    """A regular expression that both engines read, as text in quotes, without a backslash."""
-    patterns = [re.sub(r"\\[zZ]$", "", translate(glob)).replace("(?>", "(?:") for glob in globs]
-    # What else is escaped occurs in no topic's name.
-    possible = [pattern for pattern in patterns if not re.search(r"\\[^.-]|'", pattern)]
-    return "^(" + "|".join(re.sub(r"\\(.)", r"[\1]", pattern) for pattern in possible) + ")$"
+    """A regular expression that both engines read, as text in quotes, without a backslash or a brace."""
+
+    def expanded(match: re.Match[str]) -> str:
+        """A character, or a class of them, by those that topics have."""
+        return f"[{''.join(char for char in _NAMES_OF_TOPICS if re.fullmatch(match[0], char))}]"
+
+    patterns = []
+    for glob in globs:
+        translated = re.sub(r"\\[zZ]$", "", translate(glob)).replace("(?>", "(?:")
+        pattern = _CLASS_OR_ESCAPED.sub(expanded, translated)
+        # A glob with what topics' names don't have matches none of them.
+        if not re.search(r"\[\]|\(\?!|['\"`\0]", pattern):
+            patterns.append(pattern)
+    return "^(" + "|".join(patterns) + ")$"
 
 
 # --- offsets ---
@@ -146,7 +169,7 @@ def offset_gaps(batches: Frame, *, quarantine: Frame | None = None, compacted: I
         SELECT {_LOG}, kind, first_offset, last_offset, last_offset - first_offset + 1 AS offsets,
             CASE kind {causes} END AS why, before_file, before_end, input_file, position
         FROM {{judged}} WHERE kind IS NOT NULL
-        ORDER BY {_LOG}, first_offset, input_file
+        ORDER BY {_PLACES}, log, first_offset, input_file
         """,
         judged=_judged(batches, quarantine, compacted),
     )
@@ -174,7 +197,7 @@ def offset_coverage(
             {number(f"{gaps['compacted']} + sum({span} - {covered})")} AS compacted,
             {number(gaps["unreadable"])} AS unreadable, {number(gaps["missing"])} AS missing,
             {number(gaps["repeated"])} AS repeated, bool_or(is_compacted) AS is_compacted
-        FROM {{judged}} GROUP BY {_LOG} ORDER BY {_LOG}
+        FROM {{judged}} GROUP BY {_LOG} ORDER BY {_PLACES}, log
         """,
         judged=_judged(batches, quarantine, compacted),
     )
@@ -231,14 +254,15 @@ def repeated_records(records: Frame) -> Frame:
     """
     key = "topic, partition, time, key, value, headers"
     with_producers = "producer_id" in records.columns
-    producers = "array_sort(array_agg(DISTINCT producer_id)) AS producers, " if with_producers else ""
+    ids = "array_agg(DISTINCT producer_id) FILTER (WHERE producer_id IS NOT NULL)"
+    producers = f"coalesce(array_sort({ids}), array()) AS producers, " if with_producers else ""
     return _query(
         f"""
         SELECT {key}, offsets, {"producers, " if with_producers else ""}times FROM (
             SELECT {key}, array_sort(array_agg(DISTINCT log_offset)) AS offsets, {producers}
                 CAST(count(DISTINCT log_offset) AS INT) AS times, min(log_offset) AS first_offset
             FROM {{records}} WHERE NOT is_control GROUP BY {key}
-        ) WHERE times > 1 ORDER BY topic, partition, first_offset
+        ) WHERE times > 1 ORDER BY {_PLACES}, first_offset
         """,
         records=records,
     )
@@ -279,7 +303,9 @@ def committed(records: Frame) -> Frame:
 
 
 def _names(columns: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in columns)
+    """Columns as a text for `_query` has them, whatever they are called."""
+    doubled = {ord(char): 2 * char for char in "`{}"}
+    return ", ".join(f"`{name.translate(doubled)}`" for name in columns)
 
 
 def latest_by_key(records: Frame, *, tombstones: bool = False) -> Frame:
@@ -292,7 +318,7 @@ def latest_by_key(records: Frame, *, tombstones: bool = False) -> Frame:
         SELECT {_names(records.columns)} FROM (
             SELECT *, row_number() OVER (PARTITION BY topic, partition, key ORDER BY log_offset DESC) AS nth
             FROM {{rows}} WHERE key IS NOT NULL
-        ) WHERE nth = 1 AND ({tombstones} OR value IS NOT NULL) ORDER BY topic, partition, log_offset
+        ) WHERE nth = 1 AND ({tombstones} OR value IS NOT NULL) ORDER BY {_PLACES}, log_offset
         """,
         rows=committed(records),
     )
@@ -362,7 +388,7 @@ def producer_sequences(batches: Frame, *, compacted: Iterable[str] = ()) -> Fram
             last_sequence, expected, epoch_before,
             CAST(IF(kind IN ('gap', 'compacted'), ahead, NULL) AS BIGINT) AS skipped, transactional,
             input_file, position
-        FROM judged WHERE kind IS NOT NULL ORDER BY {_LOG}, producer_id, base_offset
+        FROM judged WHERE kind IS NOT NULL ORDER BY {_PLACES}, log, producer_id, base_offset
         """,
         live=_with_compacted(batches, compacted),
     )
@@ -371,7 +397,8 @@ def producer_sequences(batches: Frame, *, compacted: Iterable[str] = ()) -> Fram
 def producer_throughput(batches: Frame, *, every: str | None = None) -> Frame:
     """How much each producer wrote into each topic, as its batches have it: compressed, headers included.
 
-    every: an interval such as "1 minute", for a row each; by default one row for all time. Columns:
+    every: an interval such as "1 minute", for a row each; by default one row for all time. Raises
+    `CoordwireError` for what can't be one. Columns:
     [begins, ends,] topic, producer_id (null for all that are not idempotent), idempotent, transactional,
     partitions, batches, records, bytes, first_time, last_time, records_per_batch, records_per_second,
     bytes_per_second (of the interval, or between the first and the last batch; null for less than a second).
@@ -379,10 +406,14 @@ def producer_throughput(batches: Frame, *, every: str | None = None) -> Frame:
     """
     rows, interval, began, ended = _by_log(batches), "", "first_time", "last_time"
     if every is not None:
+        if not re.fullmatch(r"[\w. ]+", every, re.ASCII):
+            raise CoordwireError(f'expected an interval such as "1 minute", got {every!r}')
         span = f"window(time, '{every}').start AS begins, window(time, '{every}').end AS ends"
         if not _is_spark(rows):
-            begins = f"time_bucket(INTERVAL '{every}', time, TIMESTAMPTZ '1970-01-01 00:00:00+00')"
-            span = f"{begins} AS begins, {begins} + INTERVAL '{every}' AS ends"
+            # As in Spark a day has 24 hours, whatever the session's time zone.
+            begins = f"time_bucket(INTERVAL '{every}', timezone('UTC', time), TIMESTAMP '1970-01-01')"
+            ends = f"{begins} + INTERVAL '{every}'"
+            span = f"timezone('UTC', {begins}) AS begins, timezone('UTC', {ends}) AS ends"
         rows = _query(f"SELECT *, {span} FROM {{rows}} WHERE time IS NOT NULL", rows=rows)
         interval, began, ended = "begins, ends, ", "begins", "ends"
     return _query(
@@ -401,7 +432,7 @@ def producer_throughput(batches: Frame, *, every: str | None = None) -> Frame:
                 FROM {{rows}} WHERE NOT is_control
                 GROUP BY {interval}topic, IF(producer_id >= 0, producer_id, NULL), producer_id >= 0
             )
-        ) ORDER BY {"begins, " if every is not None else ""}bytes DESC, topic,
+        ) ORDER BY {"begins, " if every is not None else ""}bytes DESC, topic NULLS FIRST,
             producer_id NULLS FIRST
         """,
         rows=rows,
@@ -476,7 +507,7 @@ def compare_replicas(left: Frame, right: Frame) -> Frame:
             FROM surrounded
         )
         SELECT topic, partition, base_offset, kind, side, split(fields, ' ') AS fields, {shown}
-        FROM judged WHERE kind IS NOT NULL ORDER BY topic, partition, base_offset
+        FROM judged WHERE kind IS NOT NULL ORDER BY {_PLACES}, base_offset
         """,
         left_rows=_by_log(left), right_rows=_by_log(right),
     )  # fmt: skip
@@ -518,7 +549,7 @@ def replica_divergence(left: Frame, right: Frame) -> Frame:
             left_end, right_first, right_end
         FROM left_side FULL JOIN right_side USING (topic, partition)
         LEFT JOIN (SELECT * FROM differences WHERE nth = 1) AS found USING (topic, partition)
-        ORDER BY topic, partition
+        ORDER BY {_PLACES}
         """,
         left_rows=_by_log(left), right_rows=_by_log(right), differences=compare_replicas(left, right),
     )  # fmt: skip
@@ -538,7 +569,7 @@ def leader_epochs(batches: Frame) -> Frame:
             SELECT *, partition_leader_epoch AS epoch, max(partition_leader_epoch) OVER (
                 PARTITION BY {_LOG} ORDER BY last_offset {_BEFORE}) AS highest
             FROM {{rows}}
-        ) GROUP BY {_LOG}, epoch ORDER BY {_LOG}, first_offset
+        ) GROUP BY {_LOG}, epoch ORDER BY {_PLACES}, log, first_offset
         """,
         rows=_by_log(batches),
     )
@@ -609,7 +640,8 @@ def once_sql(source: str, columns: Sequence[str], key: str) -> str:
     return (
         f"SELECT {_names(columns)} FROM (SELECT *, row_number() OVER ("
         f"PARTITION BY cluster_id, topic, `partition`, if(topic IS NULL, input_file, NULL), `{key}` "
-        f"ORDER BY partition_leader_epoch DESC, CASE file_state {ranks} ELSE 0 END, broker_id, input_file"
+        f"ORDER BY partition_leader_epoch DESC, CASE file_state {ranks} ELSE 0 END, "
+        "broker_id NULLS FIRST, input_file"
         f") AS copy_number FROM {source} WHERE file_state IS NULL OR file_state <> 'checkpoint') "
         "WHERE copy_number = 1"
     )

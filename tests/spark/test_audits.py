@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,52 @@ def test_gaps(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
     assert ("codec-zstd", "missing") in named
 
 
+GLOBS = (
+    "orders[-_.]*", "a[a-]", "[!-]x", "[]a-c]b", "[^a]b", "*a*b", "a?", "x[{y}]", "[z-a]", "[a", "a{b}",
+    "it's", "a`b", "['];", "a\"", "\\d", "[\\d]a", "a[b\\]c]", "\0", "*}", "ab'); DROP TABLE t; --",
+)  # fmt: skip
+"""Names or globs, whatever they are made of."""
+
+
+@pytest.mark.parametrize("glob", GLOBS)
+def test_globs_of_compacted_topics(glob: str) -> None:
+    """Beside `fnmatch`, for names that topics may have."""
+    names = [
+        "orders-x",
+        "orders_x",
+        "orders.",
+        "aa",
+        "a-",
+        "ab",
+        "bb",
+        "xx",
+        "-x",
+        "xy",
+        "xaxb",
+        "a",
+        "z",
+        "da",
+    ]
+    pattern = audits._pattern([glob])
+    query = f"SELECT name FROM (SELECT unnest(?) AS name) WHERE regexp_matches(name, '{pattern}')"
+    actual = duckdb.connect().execute(query.format(), [names]).fetchall()
+    assert [name for (name,) in actual] == [name for name in names if fnmatchcase(name, glob)]
+
+
+def test_globs_in_both_engines(engine: Engine) -> None:
+    """A batch with a gap before it, in each topic."""
+    names = ["orders-x", "ordersx", "a-", "ab", 'it\'s {x} "q" `p`', None]
+    made_rows = [
+        (name, 0, f"/d/{number}/0.log", offset, offset, offset, 100, 1, -1, -1, -1, -1, False, False, None)
+        for number, name in enumerate(names) for offset in (0, 9)
+    ]  # fmt: skip
+    gaps = audits.offset_gaps(engine.frame(made_of(BATCH, made_rows)), compacted=GLOBS)
+    assert columns(engine.rows(gaps), "topic kind") == [
+        (None, "missing"), ("a-", "compacted"), ("ab", "compacted"), ("it's {x} \"q\" `p`", "missing"),
+        ("orders-x", "compacted"), ("ordersx", "missing"),
+    ]  # fmt: skip
+
+
 def plain_gaps(folder: Path) -> list[tuple[int, int]]:
     end, gaps = None, []
     for path in sorted(folder.glob("*.log")):
@@ -246,6 +293,9 @@ def test_records_sent_twice(engine: Engine) -> None:
     unnamed = engine.frame(made_of(names.removesuffix(" producer_id"), [row[:-1] for row in made_rows]))
     shorter = [{name: value for name, value in row.items() if name != "producers"} for row in actual]
     assert engine.rows(audits.repeated_records(unnamed)) == shorter
+    # A release without producers' ids has nulls, which are no ids.
+    none = engine.frame(made_of(names, [(*row[:-1], None) for row in made_rows[:2]]))
+    assert columns(engine.rows(audits.repeated_records(none)), "offsets producers") == [([5, 9], [])]
 
 
 def test_replicas(engine: Engine, tables: dict[str, Frame], brokers: Path) -> None:
@@ -379,6 +429,43 @@ def test_throughput(engine: Engine, tables: dict[str, Frame], brokers: Path) -> 
     assert all((row.ends - row.begins).total_seconds() == 10 for row in minutes)
 
 
+TIMES = "topic partition input_file position size count producer_id is_control transactional time"
+
+
+def test_throughput_by_intervals_of_utc(engine: Engine) -> None:
+    """Also of days, one of which has 23 hours where the session is."""
+    day = 86_400_000_000
+    start = 19_812 * day  # 2024-03-30
+    made_rows = [
+        ("t", 0, f"/d/t-0/{log(0)}", 0, 100, 1, -1, False, False, start + hours * day // 24)
+        for hours in (23, 24, 47, 48)
+    ]
+    batches = engine.frame(made_of(TIMES, made_rows))
+    set_zone(engine, "Europe/Berlin")
+    try:
+        days = engine.rows(audits.producer_throughput(batches, every="1 day"))
+        hours = engine.rows(audits.producer_throughput(batches, every="12 hours"))
+    finally:
+        set_zone(engine, "UTC")
+    assert columns(days, "batches bytes_per_second") == [(n, round(n * 100 / 86_400, 3)) for n in (1, 2, 1)]
+    assert {(row.ends.timestamp() - row.begins.timestamp()) for row in days} == {86_400}
+    assert [row.batches for row in hours] == [1, 1, 1, 1]
+
+
+def set_zone(engine: Engine, zone: str) -> None:
+    if isinstance(engine, InDuckDB):
+        engine.connection.execute(f"SET TimeZone = '{zone}'")
+    else:
+        engine.spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize("every", ["", "1 minute'; DROP TABLE t; --", "1 minute {rows}", "1 minute`"])
+def test_what_is_no_interval(every: str) -> None:
+    batches = InDuckDB().frame(made_of(TIMES, [("t", 0, "/d/t-0/0.log", 0, 100, 1, -1, False, False, 0)]))
+    with pytest.raises(CoordwireError, match="expected an interval such as"):
+        audits.producer_throughput(batches, every=every)
+
+
 SCHEMA = "topic partition log_offset time key value is_control input_file producer_id transactional"
 
 
@@ -447,6 +534,30 @@ def test_a_transaction_without_an_end_is_not_committed(engine: Engine) -> None:
     assert sorted(row.log_offset for row in engine.rows(audits.committed(records))) == [0, 2, 6, 7]
     latest = columns(engine.rows(audits.latest_by_key(records)), "key log_offset")
     assert latest == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]
+
+
+def test_columns_may_be_called_anything(engine: Engine) -> None:
+    row = ("t", 0, 5, 1, b"k", b"v", False, "/d/t-0/0.log", -1, False)
+    table = made_of(SCHEMA, [row])
+    names = ["a`b", 'a"b', "{rows}", "it's", "``", "a b"]
+    for name in names:
+        table = table.append_column(name, pa.array([7]))
+    for audit in (audits.committed, audits.latest_by_key):
+        [actual] = engine.rows(audit(engine.frame(table)))
+        assert list(actual) == [*SCHEMA.split(), *names]
+        assert [actual[name] for name in names] == [7] * len(names)
+
+
+def test_the_copy_that_counts_is_the_same_in_both(engine: Engine) -> None:
+    """Also where a broker's number is unknown."""
+    names = "topic partition base_offset input_file broker_id file_state partition_leader_epoch cluster_id"
+    copies = [
+        ("/1", "1", "live", 4), ("/2", None, "live", 4), ("/0", "0", None, None), ("/3", None, "swap", 5),
+    ]  # fmt: skip
+    made_rows: list[tuple[Any, ...]] = [("t", 0, 7, *copy, None) for copy in copies[:3]]
+    made_rows += [("t", 1, 7, *copy, None) for copy in copies]
+    rows = engine.rows(audits.once(engine.frame(made_of(names, made_rows))))
+    assert sorted(columns(rows, "partition input_file")) == [(0, "/2"), (1, "/3")]
 
 
 def test_each_batch_once(engine: Engine, tables: dict[str, Frame]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -15,8 +15,11 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.capture import frame_decoding
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.errors import UnreadableRange
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
@@ -245,6 +248,33 @@ def test_a_rotated_capture_with_a_damaged_middle(tmp_path: Path, shares: list[in
     expected = tables(folder, tmp_path / "1")
     assert expected["quarantine"]
     for count in (2, 3, 7):
+        shares[0] = count
+        assert tables(folder, tmp_path / str(count)) == expected
+
+
+def fifty_connections() -> Iterator[tuple[int, int, bool, bytes]]:
+    """Heartbeats, short and long, and some that are refused; all answers have an error code."""
+    for number in range(400):
+        request = HeartbeatRequest(group_id="g" * (3 + number % 3 * 200), generation_id=1, member_id="m")
+        data = encode_request(request, version=4, correlation_id=number)
+        if number % 61 == 7:
+            data = data[:-1] + b"\x7f"  # tags that aren't there
+        yield number, number % 50, False, data
+        if number >= 50:
+            response = HeartbeatResponse(error_code=27)
+            yield number, number % 50, True, encode_response(response, version=4, correlation_id=number - 50)
+
+
+def test_a_cut_ring_of_fifty_connections(tmp_path: Path, shares: list[int]) -> None:
+    """Frames of all of them, refused ones, and what the end cuts off, are in one share each."""
+    folder = rotated(tmp_path / "in", ["x.pcap2", "x.pcap0", "x.pcap1"], as_pcap(fifty_connections()))
+    last = folder / "x.pcap1"
+    last.write_bytes(last.read_bytes()[:-30])
+    expected = tables(folder, tmp_path / "1")
+    assert len(expected["frames"]) == 749
+    assert len(expected["errors"]) > 300
+    assert expected["quarantine"]
+    for count in (2, 5):
         shares[0] = count
         assert tables(folder, tmp_path / str(count)) == expected
 

@@ -103,9 +103,9 @@ def cut(frame: bytes) -> bytes:
     return (int.from_bytes(frame[:4], "big") - 1).to_bytes(4, "big") + frame[4:-1]
 
 
-def rotated(folder: Path, names: list[str]) -> Path:
+def rotated(folder: Path, names: list[str], complete: bytes = b"") -> Path:
     """A capture cut between packets, as tcpdump -C does."""
-    complete = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+    complete = complete or (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
     folder.mkdir()
     cuts, at = [HEADER], HEADER
     while at < len(complete):
