@@ -20,7 +20,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats import pcap
 from coordwire.connection.events import RequestReceived
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
-from coordwire.testing import strategies
+from coordwire.testing import conversation_strategies, strategies
 from coordwire.testing.strategies import GroupConversation
 from coordwire.timeline import (
     ErrorMet,
@@ -156,12 +156,10 @@ def test_the_pauses_of_many_steps_end_no_session() -> None:
 
 
 def test_only_groups_of_kip_848_have_a_name_that_is_not_blank() -> None:
-    def is_blank(conversation: GroupConversation) -> bool:
-        return not conversation.group_id.strip()
-
-    assert least(strategies.group_conversations(kinds=["classic"]), is_blank).group_id.isspace()
+    names = conversation_strategies._GROUP_IDS
+    assert least(names["classic"], str.isspace).isspace()
     with pytest.raises(NoSuchExample):
-        least(strategies.group_conversations(kinds=["consumer"]), is_blank)
+        least(names["consumer"], str.isspace)
 
 
 @pytest.mark.parametrize(("name", "is_imported"), [("messages", False), ("group_conversations", True)])
