@@ -99,6 +99,8 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--faults", "10s freeze consumer-1"], "expected 'for' and a duration"),
         (["draft-2", "--faults", "10s kill consumer-1"], "expected crash, freeze, cut, drop, slow, leave, "),
         (["draft-2", "--faults", "10s topic * orders"], "expected TIME topic * orders PARTITIONS"),
+        (["draft-2", "--faults", "10s topic * orders 100001"], "orders PARTITIONS, at most 100000"),
+        (["draft-2", "--faults", f"10s topic * orders {'9' * 99}"], "orders PARTITIONS, at most 100000"),
         (["draft-2", "--pcap", "no-such-folder/x.pcap"], "no-such-folder/x.pcap: No such file"),
         (["draft-4"], "'draft-4' is unknown; did you mean draft-3?"),
     ],
@@ -111,6 +113,14 @@ def test_what_is_wrong_is_reported(
     assert (result.status, result.out) == (2, b"")
     assert reason in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_of_partitions_has_a_bound_in_files_too(run: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan"
+    plan.write_text(f"10s topic * orders {'9' * 5_000}\n")  # more digits than Python makes a number of
+    result = run("simulate", "draft-2", "--faults", str(plan))
+    assert (result.status, result.out) == (2, b"")
+    assert "at most 100000" in result.err
 
 
 def test_a_plan_is_text_or_a_file(run: Run, tmp_path: Path) -> None:

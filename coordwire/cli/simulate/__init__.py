@@ -119,6 +119,11 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
             raise Failure(
                 f"simulate: --faults: {fault}: expected {kinds} or {FAULTS[-1]}, got {fault.kind!r}"
             )
-        if fault.kind == "topic" and not (len(fault.words) == 2 and fault.words[1].isdecimal()):
-            raise Failure(f"simulate: --faults: {fault}: expected TIME topic * orders PARTITIONS")
+        if fault.kind == "topic" and not (len(fault.words) == 2 and _is_partition_count(fault.words[1])):
+            reason = f"expected TIME topic * orders PARTITIONS, at most {MOST_PARTITIONS}"
+            raise Failure(f"simulate: --faults: {fault.at} ms: {reason}")
     return plan
+
+
+def _is_partition_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= len(str(MOST_PARTITIONS)) and int(text) <= MOST_PARTITIONS
