@@ -167,7 +167,8 @@ def test_tokens_mechanisms_and_requests_that_nobody_answers(monkeypatch: pytest.
         answer = SaslHandshakeResponse(mechanisms=["PLAIN"])
         yield 2, connection, True, encode_response(answer, version=version, correlation_id=1)
         for number in range(3):
-            token = (20).to_bytes(4) + b"token" * 4  # no shorter than what a request begins with
+            content = b"token" * (1 if number == 0 else 4)  # also one shorter than what a request begins with
+            token = len(content).to_bytes(4) + content
             wrapped = SaslAuthenticateRequest(auth_bytes=b"token")
             later = encode_request(wrapped, version=1, correlation_id=number)
             yield 3, connection, False, later if version else token
@@ -186,6 +187,8 @@ def test_tokens_mechanisms_and_requests_that_nobody_answers(monkeypatch: pytest.
     monkeypatch.setattr(pending_requests.PendingRequests.__init__, "__defaults__", (5_000,))
     entries = [one for one in read(data, lazy=False) if isinstance(one, FrameEntry)]
     assert any(one.request is not None and one.request.released for one in entries)
+    assert sum(one.token for one in entries) == 6
+    assert {one.mechanism for one in entries} == {None, "SCRAM-SHA-1", "SCRAM-SHA-2"}
     check(data, "tokens")
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -160,6 +160,16 @@ def test_only_groups_of_kip_848_have_a_name_that_is_not_blank() -> None:
     assert least(names["classic"], str.isspace).isspace()
     with pytest.raises(NoSuchExample):
         least(names["consumer"], str.isspace)
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_group_has_a_name_of_its_kind(
+    monkeypatch: pytest.MonkeyPatch, kind: Literal["classic", "consumer"]
+) -> None:
+    names = {"classic": st.just(" "), "consumer": st.just("c")}
+    monkeypatch.setattr(conversation_strategies, "_GROUP_IDS", names)
+    conversations = drawn(strategies.group_conversations(kinds=[kind]), 3)
+    assert {one.group_id for one in conversations} == {" " if kind == "classic" else "c"}
 
 
 @pytest.mark.parametrize(("name", "is_imported"), [("messages", False), ("group_conversations", True)])
