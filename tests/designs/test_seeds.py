@@ -1,22 +1,23 @@
-"""The page of the seed documents is true: quotations, names and tests exist, and tests need their code."""
+"""The page of the seed documents is true: quotations, names and tests exist, and tests find their mutants."""
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 
 import pytest
 
+from tests.designs.mutants import mutants, mutated
 from tests.designs.seeds import (
     ROOT,
     TESTS,
     WORD,
     Demand,
     Seed,
-    can_be_left_out,
     document,
-    fails_without,
     page,
     place,
     read,
@@ -25,9 +26,14 @@ from tests.designs.seeds import (
 
 SEEDS, ROWS = read()
 DONE = [row for row in ROWS if not row.open]
-CHECKED = [one for one in DONE if can_be_left_out(one.code[0])]
 MOST_OPEN = 0
 """Demands that nothing does; the number may only fall."""
+
+MOST_WITHOUT_MUTANTS = 599
+"""Demands with a code or a test without a mutant; the number may only fall."""
+
+PARTS = 64
+"""Of the mutants, each in a process of its own."""
 
 
 def name(demand: Demand) -> str:
@@ -71,33 +77,43 @@ def test_code_and_tests_are_there() -> None:
             assert function in names_in(path), test
 
 
-def test_most_demands_have_a_test_that_can_fail() -> None:
-    assert len(CHECKED) > 0.9 * len(DONE)
+def test_every_code_and_every_test_has_a_mutant() -> None:
+    few = [f"{one.seed} {one.words}" for one in DONE if len(one.mutants) < max(len(one.code), len(one.tests))]
+    assert len(few) <= MOST_WITHOUT_MUTANTS, few
     assert len(ROWS) - len(DONE) <= MOST_OPEN
 
 
-SOME = [
-    next(demand for demand in CHECKED if demand.seed == seed)
-    for seed in dict.fromkeys(one.seed for one in CHECKED)
-]
+def test_mutants_change_their_code_alone() -> None:
+    for mutant in mutants(DONE):
+        assert mutant.old != mutant.new
+        ast.parse(mutated(mutant))
 
 
-@pytest.mark.parametrize("demand", SOME, ids=name)
-def test_some_tests_fail_without_their_code(demand: Demand) -> None:
-    assert fails_without(demand.code[0], demand.tests[0])
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_mutants_are_found(part: int) -> None:
+    command = [sys.executable, "-m", "tests.designs.mutants", "--part", f"{part}/{PARTS}", "--jobs", "1"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("demand", [demand for demand in CHECKED if demand not in SOME], ids=name)
-def test_a_test_fails_without_its_code(demand: Demand) -> None:
-    assert fails_without(demand.code[0], demand.tests[0])
+def test_a_mutant_that_its_test_does_not_find_is_told() -> None:
+    code = """
+from tests.designs.mutants import mutants, survivors
+from tests.designs.mutants import mutants, mutated
+from tests.designs.seeds import Demand
+test = "designs/drafts/test_draft_1.py::test_a_second_registration_on_a_connection_closes_it"
+change = "def subscribe(self", "def unsubscribed(self"
+code = "designs.drafts.draft_3_consumer:NewConsumer.subscribe"
+demand = Demand("003", "", code=(code,), tests=(test,), mutants=(change,))
+print(len(list(survivors(list(mutants([demand]))))))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "1\n"
 
 
 def test_a_wrong_quotation_is_not_found() -> None:
     wrong = Demand("000", "One of the brokers is elected as the leader")
     assert place(wrong, document("000")) is None
-
-
-def test_a_test_that_does_not_need_its_code_is_found() -> None:
-    test = "designs/drafts/test_draft_1.py::test_a_second_registration_on_a_connection_closes_it"
-    assert not fails_without("designs.drafts.draft_3_consumer:NewConsumer.subscribe", test)
