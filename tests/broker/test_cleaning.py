@@ -12,10 +12,12 @@ from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness import Kafka
 from coordwire.broker.harness.cluster_view import produce_records
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.producer_states import ProducerStates
 from coordwire.messages import FetchRequest, ListOffsetsRequest
 from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
-from coordwire.records import ControlType, Record, encode_batch
+from coordwire.records import ControlType, Record, batches, encode_batch
+from coordwire.segments import Producers
 from tests.broker.blocking_peer import BlockingPeer
 from tests.broker.peer import run
 from tests.broker.test_log import NOW, append, marker
@@ -200,6 +202,67 @@ def test_of_aborted_transactions_nothing_stays_in_the_end() -> None:
 
 
 KEYS, VALUES = st.sampled_from([b"a", b"b", b"c"]), st.sampled_from([b"1", b"2", None])
+
+
+def test_a_cleaned_batch_keeps_what_its_producer_needs() -> None:
+    """Its first and last offset and sequence, its epoch; and the last batch of each producer stays, empty if
+    nothing else is left of it."""
+    log = PartitionLog()
+
+    def send(producer: int, sequence: int, *keys: bytes) -> bytes:
+        data = encode_batch(
+            [Record(timestamp=NOW, key=key, value=b"v") for key in keys],
+            base_offset=0, producer_id=producer, producer_epoch=3, base_sequence=sequence,
+        )  # fmt: skip
+        append(log, data)
+        return data
+
+    send(7, 0, b"a", b"b", b"gone")
+    send(7, 3, b"gone")
+    send(8, 0, b"gone", b"gone")
+    last = send(7, 4, b"gone", b"gone")
+    append(log, keyed((b"gone", b"newer")))
+    end(log)
+    log.compact(NOW, tombstones_ms=HOUR)
+    assert [
+        (one.base_offset, one.last_offset, one.base_sequence, one.last_sequence, one.count, one.producer_id)
+        for one in log.batches()
+    ] == [
+        (0, 2, 0, 2, 2, 7), (4, 5, 0, 1, 0, 8), (6, 7, 4, 5, 0, 7),
+        (8, 8, -1, -1, 1, -1), (9, 9, -1, -1, 1, -1),
+    ]  # fmt: skip
+    assert [one.producer_epoch for one in log.batches()] == [3, 3, 3, -1, -1]
+    assert {len(one.raw) for one in log.batches() if not one.count} == {61}
+    before = [bytes(one.raw) for one in log.batches()]
+    log.compact(NOW, tombstones_ms=HOUR)
+    assert [bytes(one.raw) for one in log.batches()] == before
+    reloaded = Producers()
+    for one in log.batches():
+        reloaded.add(one)
+    entries = {entry.producer_id: entry for entry in reloaded.entries()}
+    assert {number: (entry.epoch, entry.last_sequence) for number, entry in entries.items()} == {
+        7: (3, 5),
+        8: (3, 1),
+    }
+    states = ProducerStates(reloaded)
+    (again,) = batches(last)
+    assert states.check(again) is not None
+    read = log.read(3, 1 << 20)
+    assert [record.key for one in batches(read.data) for record in one] == [b"gone", b"end"]
+    send(7, 6, b"next")
+    log.compact(NOW, tombstones_ms=HOUR)
+    assert [one.count for one in log.batches()] == [2, 0, 1, 1, 1]  # the newer batch says it now
+
+
+def test_the_last_marker_of_a_producer_without_records_stays_for_its_epoch() -> None:
+    log = PartitionLog()
+    append(log, keyed((b"a", b"1")))
+    marker(log, ControlType.COMMIT, 7)
+    end(log)
+    for number in range(4):
+        log.compact(NOW + 2 * number * HOUR, tombstones_ms=HOUR)
+    kept = [one for one in log.batches() if one.is_control]
+    assert [(one.producer_id, one.count) for one in kept] == [(7, 0)]
 
 
 @settings(max_examples=40, deadline=None)

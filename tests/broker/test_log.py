@@ -206,6 +206,13 @@ def test_what_is_refused(data: bytes, rules: AppendRules, version: int, error: E
     assert refused(PartitionLog(), data, rules, version) is error
 
 
+def test_a_batch_may_have_as_many_bytes_as_the_topic_allows() -> None:
+    data = batch(b"a" * 200)
+    assert append(PartitionLog(), data, AppendRules(max_message_bytes=len(data))) == 0
+    rules = AppendRules(max_message_bytes=len(data) - 1)
+    assert refused(PartitionLog(), data, rules, 13) is ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_zstd_came_with_version_7() -> None:
     pytest.importorskip("zstandard")
     data = batch(b"a" * 100, codec="zstd")
@@ -352,6 +359,14 @@ def test_a_batch_that_comes_again_is_in_the_log_once() -> None:
         assert append(log, sent(sequence, 2)) == sequence
     assert log.end_offset == 12
     assert refused(log, sent(0, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    for first, count in (
+        (10, 1),
+        (10, 3),
+        (9, 3),
+        (11, 1),
+        (8, 4),
+    ):  # not both, the first and the last sequence
+        assert refused(log, sent(first, count)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_sequences_go_on_one_by_one() -> None:
@@ -404,6 +419,9 @@ def test_the_last_stable_offset_is_where_the_oldest_transaction_begins() -> None
     read = log.read(0, 1 << 20, committed=True)
     assert read.aborted is not None
     assert [(one.producer_id, one.first_offset, one.last_offset) for one in read.aborted] == [(1, 1, 4)]
+    for offset in (2, 4):
+        aborted = log.read(offset, 1 << 20, committed=True).aborted or []
+        assert [one.first_offset for one in aborted] == [1]
     assert log.read(5, 1 << 20, committed=True).aborted == []
     assert log.read(0, 1 << 20).aborted is None
 

@@ -211,6 +211,7 @@ def _unordered(outcome: Outcome, replayer: Replayer) -> Outcome:
 def test_a_group_is_in_the_partition_of_javas_hash() -> None:
     """What Kafka's Utils.abs(groupId.hashCode()) % 50 says."""
     assert [partition_of(name, 50) for name in ("", "payments", "a", "polygenelubricants")] == [0, 13, 47, 0]
+    assert [partition_of(name, 50) for name in ("my-group", "orders-group")] == [12, 17]  # negative hashes
 
 
 class Bench:

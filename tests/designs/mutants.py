@@ -81,12 +81,14 @@ def _parsed(path: Path) -> tuple[str, ast.Module]:
 
 
 def _named(body: Sequence[ast.stmt], name: str) -> Definition:
-    for one in body:
-        targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
-        names = [getattr(one, "name", None), *(getattr(target, "id", None) for target in targets)]
-        if isinstance(one, Definition) and name in names:
+    for one in reversed(body):  # after its overloads
+        targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", one)]
+        names = [part for target in targets for part in getattr(target, "elts", [target])]
+        if isinstance(one, Definition) and name in [
+            getattr(part, "id", getattr(part, "name", "")) for part in names
+        ]:
             return one
-    raise LookupError(name)
+    raise LookupError(f"no definition of {name}")
 
 
 def span(code: str) -> tuple[int, int]:
@@ -110,6 +112,16 @@ def mutated(mutant: Mutant) -> str:
         raise LookupError(f"{count} times in its code: {mutant}")
     at = text.index(mutant.old, begin)
     return text[:at] + mutant.new + text[at + len(mutant.old) :]
+
+
+def is_there(mutant: Mutant) -> bool:
+    """Whether the code has its text; prints why not."""
+    try:
+        mutated(mutant)
+    except LookupError as error:
+        print(f"no mutant: {error}", flush=True)
+        return False
+    return True
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -165,8 +177,6 @@ def survivors(chosen: Sequence[Mutant], jobs: int = 1) -> Iterator[Mutant]:
         import_module(name)  # once for all of them
     assert "coordwire" not in sys.modules  # what has been imported is not imported with another text
     running: dict[int, Mutant] = {}
-    for mutant in chosen:
-        mutated(mutant)  # or there is none
     waiting = list(reversed(chosen))
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -195,8 +205,9 @@ def main() -> None:
     number, parts = options.part
     demands = [one for one in read()[1] if options.rows in one.seed or one.words.startswith(options.rows)]
     chosen = list(mutants(demands))[number::parts]
-    kept = 0
-    for mutant in survivors(chosen, options.jobs):
+    there = [mutant for mutant in chosen if is_there(mutant)]
+    kept = len(chosen) - len(there)
+    for mutant in survivors(there, options.jobs):
         kept += 1
         print(f"not found by {mutant.test}: {mutant}", flush=True)
     print(f"{len(chosen) - kept} of {len(chosen)} mutants are found by their tests")

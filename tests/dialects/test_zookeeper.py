@@ -145,6 +145,8 @@ def test_the_paths_are_the_documents() -> None:
         ("/consumers/coordinator", "", 0, "", "is not a number"),
         ("/cluster/id", "twenty-three-characters", 0, "id", "1 to 22 characters"),
         ("/cluster/id", '{"version":"1","id":"a b"}', 0, "id", "1 to 22 characters"),
+        ("/cluster/id", '{"version":"1","id":"a.b"}', 0, "id", "1 to 22 characters"),
+        ("/cluster/id", '{"version":"1","id":""}', 0, "id", "1 to 22 characters"),
     ],
 )
 def test_what_is_wrong_is_said(path: str, text: str | bytes, offset: int, where: str, reason: str) -> None:

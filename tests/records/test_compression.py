@@ -260,3 +260,12 @@ def test_a_lack_of_memory_says_nothing_about_the_bytes(codec: Codec, monkeypatch
     monkeypatch.setitem(compression._READERS, codec, starved)
     with pytest.raises(MemoryError):
         decompress(codec, data)
+
+
+def test_the_pages_numbers_of_codecs() -> None:
+    """Bits 0 to 2 of a batch's attributes; zstd came later (KIP-110)."""
+    numbers: dict[Codec, int] = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+    for codec, number in numbers.items():
+        (batch,) = batches(encode_batch([Record(value=b"v" * 99)], codec=codec))
+        assert batch.attributes == number
+        assert batch.codec == codec

@@ -42,6 +42,16 @@ def test_there_and_back(kind: ControlType, value: EndTxnMarker, version: int) ->
     assert read(record) == [ControlRecord(0, 5, kind, 0, value)]
 
 
+def test_the_pages_markers_byte_by_byte() -> None:
+    """Key: version int16 of 0, type int16, 0 to abort and 1 to commit; value: its version, the coordinator's
+    epoch."""
+    for kind, key in ((ControlType.ABORT, b"\0\0\0\0"), (ControlType.COMMIT, b"\0\0\0\1")):
+        record = control_record(kind, EndTxnMarker(coordinator_epoch=0x01020304))
+        assert (record.key, record.value) == (key, b"\0\0\1\2\3\4")
+        (result,) = read(Record(key=key, value=b"\0\0\0\0\0\x09"))
+        assert result == ControlRecord(0, -1, kind, 0, EndTxnMarker(coordinator_epoch=9))
+
+
 def test_vectors() -> None:
     seen = set()
     for vector in lines("batches"):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+from coordwire.errors import CorruptBatch, EncodeError, NotInVersion, OutOfRange, WrongType
 from coordwire.records import Record, RecordBatch, RecordBatchBuilder, batches, encode_batch
-from coordwire.records.compression import Codec
+from coordwire.records.compression import Codec, compress
 
 from .data import CODECS, record_lists
 
@@ -45,6 +48,44 @@ def test_old_message_sets(records: list[Record], codec: Codec, magic: int) -> No
     assert [record for batch in results for record in batch] == records
     assert results[0].base_offset == records[0].offset
     assert results[-1].last_offset == records[-1].offset
+
+
+def test_the_pages_layout_byte_by_byte() -> None:
+    """ "5.3 Message Format" of Kafka's implementation page, with another number in each field."""
+    records = [
+        Record(0x0102030405060709, 0x1112131415161718, b"key", b"value", (("h", b"x"), ("i", None))),
+        Record(0x010203040506070C, 0x1112131415161717, None, b""),
+    ]
+    first = bytes.fromhex("00 00 00 06") + b"key" + bytes.fromhex("0a") + b"value" + bytes.fromhex("04")
+    first += bytes.fromhex("02") + b"h" + bytes.fromhex("02") + b"x" + bytes.fromhex("02") + b"i\1"
+    second = bytes.fromhex("00 01 06 01 00 00")
+    body = bytes([2 * len(first)]) + first + bytes([2 * len(second)]) + second
+    codecs: list[tuple[int, Codec]] = [(0, "none"), (1, "gzip"), (2, "snappy"), (3, "lz4")]
+    for (number, codec), transactional, control in product(codecs, (False, True), (False, True)):
+        packed = compress(codec, body)
+        attributes = number | transactional << 4 | control << 5
+        covered = struct.pack(
+            ">hiqqqhii", attributes, 3, 0x1112131415161718, 0x1112131415161718,
+            0x2122232425262728, 0x3132, 0x41424344, 2,
+        ) + packed  # fmt: skip
+        head = struct.pack(">qiibI", 0x0102030405060709, 9 + len(covered), 0x51525354, 2, crc32c(covered))
+        data = encode_batch(
+            records, codec=codec, producer_id=0x2122232425262728, producer_epoch=0x3132,
+            base_sequence=0x41424344, partition_leader_epoch=0x51525354, transactional=transactional,
+            control=control,
+        )  # fmt: skip
+        assert data == head + covered
+        batch = only(data)
+        batch.check()
+        assert batch.checksum == crc32c(covered)
+        assert (batch.codec, batch.transactional, batch.is_control) == (codec, transactional, control)
+        assert list(batch) == records
+        only(data[:12] + bytes(4) + data[16:]).check()  # the leader epoch is not covered
+        for at in range(17, len(data)):
+            with pytest.raises(CorruptBatch):
+                only(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).check()
+    stamped = only(encode_batch(records, timestamp_type="LogAppendTime", max_timestamp=5))
+    assert stamped.attributes == 1 << 3
 
 
 def test_every_field_of_the_header() -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from coordwire.segments.names import FileName, file_name, file_state, live_path, log_name, topic_partition
+from coordwire.segments.names import (
+    FileName,
+    file_name,
+    file_state,
+    kafka_07_offset,
+    live_path,
+    log_name,
+    topic_partition,
+)
 from coordwire.segments.remote_storage import RemoteName, RemotePlace, remote_name, remote_place
 
 
@@ -130,3 +138,16 @@ def test_folders_in_remote_storage(folder: str, wanted: RemotePlace | None) -> N
 def test_names_to_write() -> None:
     assert log_name(4711) == "00000000000000004711.log"
     assert log_name((1 << 63) - 1, "timeindex") == "09223372036854775807.timeindex"
+
+
+def test_files_of_kafka_07() -> None:
+    """ "So the first file created will be 00000000000.kafka", and the name is an integer."""
+    names = ("00000000000.kafka", "00000001000.kafka", "00000000000000001000.kafka", "7.kafka")
+    assert [kafka_07_offset(name) for name in names] == [0, 1000, 1000, 7]
+    others = ("a.kafka", "0.log", "-1.kafka", "9223372036854775808.kafka", "0.kafka.deleted", "")
+    assert [kafka_07_offset(name) for name in others] == [None] * len(others)
+
+
+def test_a_log_is_named_with_its_first_offset() -> None:
+    assert log_name(0) == "00000000000000000000.log"
+    assert log_name(4711, "timeindex") == "00000000000000004711.timeindex"

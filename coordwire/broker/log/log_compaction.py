@@ -3,18 +3,20 @@
 Strategy: two passes over the batches up to a limit; the first finds the last offset of each key, the second
 writes each batch again with the records that stay, at their offsets. Rules: records of aborted transactions
 go; a record without a key goes. A tombstone stays until the batch's delete horizon, which the first
-compaction after it sets, is over; so does the marker of a transaction that has no other record left. A batch
-that loses nothing keeps its bytes. So does a batch whose codec's library is not installed: its keys are not
+compaction after it sets, is over; so does the marker of a transaction that has no other record left. The last
+batch of a producer stays without its records, for its sequence, and its last marker where it has written
+nothing else, for its epoch (`Cleaner.cleanInto`). A batch that loses nothing keeps its bytes. So does a batch whose codec's library is not installed: its keys are not
 known, so the tombstones after it stay too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordwire.errors import CodecUnavailable
+from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, RecordBatch, encode_batch
 from coordwire.segments import AbortedTransaction
 
@@ -55,12 +57,19 @@ def _scan(
 
 
 def compacted(
-    batches: Sequence[RecordBatch], aborted: Sequence[AbortedTransaction], *, now: int, tombstones_ms: int
+    batches: Sequence[RecordBatch],
+    aborted: Sequence[AbortedTransaction],
+    producers: Iterable[ProducerEntry],
+    *,
+    now: int,
+    tombstones_ms: int,
 ) -> list[bytes | None]:
     """Each batch's bytes as they are now; None for one of which nothing is left.
 
-    aborted: the aborted transactions among them. tombstones_ms: how long a tombstone stays.
+    aborted: the aborted transactions among them. producers: those of the whole log. tombstones_ms: how long a
+    tombstone stays.
     """
+    entries = {entry.producer_id: entry for entry in producers}
     last: dict[bytes, int] = {}
     unread = len(batches)
     """The first batch that cannot be read."""
@@ -78,9 +87,10 @@ def compacted(
         over = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now
         if batch.is_control:
             goes = not state.end(batch)
-            remaining.append(
-                None if goes and over else _written(batch, list(batch), goes, now + tombstones_ms)
-            )
+            if goes and over:
+                remaining.append(_emptied(batch, entries))
+            else:
+                remaining.append(_written(batch, list(batch), goes, now + tombstones_ms))
             continue
         records = [] if state.drops(batch) else _records(batch)
         if records is None:
@@ -92,7 +102,7 @@ def compacted(
             element for element in records if _stays(element, last, over and number < unread)
         ]
         if not remaining_records:
-            remaining.append(None)
+            remaining.append(_emptied(batch, entries))
             continue
         if batch.transactional:
             state.open.add(batch.producer_id)
@@ -116,6 +126,33 @@ def _stays(record: Record, last: dict[bytes, int], over: bool) -> bool:
     if record.key is None or last[bytes(record.key)] != record.offset:
         return False
     return record.value is not None or not over
+
+
+def _emptied(batch: RecordBatch, entries: Mapping[int, ProducerEntry]) -> bytes | None:
+    """A batch without its records, if it is what the log has last of its producer; else nothing."""
+    entry = entries.get(batch.producer_id)
+    if entry is None:
+        return None
+    has_data = entry.last_offset >= 0
+    if has_data and batch.last_offset != entry.last_offset:
+        return None
+    if not has_data and not (batch.is_control and batch.producer_epoch == entry.epoch):
+        return None
+    if not batch.count:
+        return bytes(batch.raw)
+    return encode_batch(
+        (),
+        base_offset=batch.base_offset,
+        last_offset=batch.last_offset,
+        timestamp_type=batch.timestamp_type,
+        max_timestamp=batch.max_timestamp,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.is_control,
+        partition_leader_epoch=batch.partition_leader_epoch,
+    )
 
 
 def _written(batch: RecordBatch, records: list[Record], removed: bool, horizon: int) -> bytes:

@@ -399,7 +399,9 @@ class PartitionLog:
                 for element in batches(self._storage.read(number, number + 1))
             ]
             aborted = self._aborted_within(0, old[-1].last_offset + 1)
-            remaining = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
+            remaining = compacted(
+                old, aborted, self.producers.entries(), now=now, tombstones_ms=tombstones_ms
+            )
         except CoordwireError as error:  # damaged since they were checked
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._storage.rewrite(0, remaining)
