@@ -6,7 +6,7 @@
 
 Strategy: a row's mutant is a text of its code, and the text that stands there instead. A process that has
 imported pytest, and nothing of `coordwire`, forks for each mutant; there the module is imported with the
-other text, and the row's test runs. Rules: the I-th mutant is of the row's I-th code and for its I-th test,
+other text, and the row's test runs. A run of all that finds all is noted for the page, with its date. Rules: the I-th mutant is of the row's I-th code and for its I-th test,
 or for the last one; its text is in that code once, and alone there; a test finds a mutant by failing, or
 by waiting for what does not happen; a mutant that cannot be imported is none.
 """
@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -31,7 +32,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from tests.designs.seeds import ROOT, TESTS, Demand, read
+from tests.designs.seeds import LAST_RUN, ROOT, TESTS, Demand, read
 
 LONGEST_S = 60
 """A test that lasts longer with a mutant has found it."""
@@ -211,7 +212,10 @@ def main() -> None:
         kept += 1
         print(f"not found by {mutant.test}: {mutant}", flush=True)
     print(f"{len(chosen) - kept} of {len(chosen)} mutants are found by their tests")
-    raise SystemExit(1 if kept or not chosen else 0)
+    if kept or not chosen:
+        raise SystemExit(1)
+    if not options.rows and parts == 1:
+        LAST_RUN.write_text(f"{date.today().isoformat()} {len(chosen)}\n")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "seeds"
 DEMANDS = DATA / "demands.toml"
+LAST_RUN = DATA / "last_run.txt"
+"""The date on which all mutants were last run, and how many there were."""
+
 PAGE = ROOT / "docs" / "development" / "seeds.md"
 CODE, TESTS = "coordwire.", "tests/"
 MOST_WORDS = 400
@@ -129,6 +132,7 @@ def resolve(name: str) -> tuple[Any, str, Any]:
 
 def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
     """The page, from the rows."""
+    date, count = LAST_RUN.read_text().split()
     lines = [
         "# The seed documents, demand by demand", "",
         "This project started from five documents. Each row is something that one of them demands, by the "
@@ -136,7 +140,8 @@ def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
         "that finds every mutant of the row, a small change of that code which breaks what the words demand. "
         "`tests/designs/test_seeds.py` finds every quotation "
         "in its document, every name and every test; `python -m tests.designs.mutants` runs each test "
-        "with each of its mutants. The page is made from "
+        f"with each of its mutants; the last run of all of them was on {date}: {int(count):,} mutants, each found "
+        "by its test. The page is made from "
         "`tests/data/seeds/demands.toml` by `python -m tests.designs.seeds`.",
         "",
         "Not here are sentences without a demand: headings, reasons, examples, code that a sentence beside "

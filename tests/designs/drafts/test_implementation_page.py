@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from coordwire.codec import Message
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped
 from coordwire.designs.drafts.zookeeper_assignment import SortBy
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
@@ -271,11 +272,18 @@ def test_where_offsets_are_by_the_two_settings(
     assert isinstance(config.offset_settings, OffsetSettings)
     assert (config.offset_settings.uses_kafka, config.offset_settings.uses_zookeeper) == (kafka, zookeeper)
     group = Group(1)
+    kinds: set[str] = set()
+
+    def manager(request: Message, now: int) -> Message | None:
+        kinds.add(type(request).__name__)
+        return group.manager(request, now)
+
+    group.cluster.offset_manager = manager
     group.start("a", settings)
     group.run(10_000)
     written = [group.cluster.read(f"/consumers/g/offsets/t/{number}") for number in range(4)]
     assert [text is not None for text in written] == [zookeeper] * 4
-    assert bool(group.manager.requests) is kafka
+    assert kinds == ({"OffsetCommitRequest", "OffsetFetchRequest"} if kafka else set())
     assert min(group.committed.values()) > 0
 
 
@@ -283,13 +291,12 @@ def test_a_commit_is_tried_again_after_backing_off() -> None:
     """Of offsets.channel.backoff.ms; a fetch is, too."""
     group = Group(1)
     times: list[int] = []
-    serve = group.manager.__call__
 
-    def manager(request: object, now: int) -> object:
+    def manager(request: Message, now: int) -> Message | None:
         times.append(now)
-        return serve(request, now)
+        return group.manager(request, now)
 
-    group.cluster.offset_manager = manager  # type: ignore[assignment]
+    group.cluster.offset_manager = manager
     shard = group.manager.shard
     shard.unload(now=shard.now)
     group.start("a", KAFKA)
