@@ -6,9 +6,10 @@
 
 Strategy: a row's mutant is a text of its code, and the text that stands there instead. A process that has
 imported pytest, and nothing of `coordwire`, forks for each mutant; there the module is imported with the
-other text, and the row's test runs. A run of all that finds all is noted for the page, with its date. Rules: the I-th mutant is of the row's I-th code and for its I-th test,
-or for the last one; its text is in that code once, and alone there; a test finds a mutant by failing, or
-by waiting for what does not happen; a mutant that cannot be imported is none.
+other text, and the row's test runs. A run of all that finds all is noted for the page, with its date.
+Rules: the I-th mutant is of the row's I-th code and for its I-th test, or for the last one; its text is in
+that code once, and alone there; a test finds a mutant by failing, or by waiting for what does not happen; a
+mutant that cannot be imported is none.
 """
 
 from __future__ import annotations

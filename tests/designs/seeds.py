@@ -140,8 +140,8 @@ def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
         "that finds every mutant of the row, a small change of that code which breaks what the words demand. "
         "`tests/designs/test_seeds.py` finds every quotation "
         "in its document, every name and every test; `python -m tests.designs.mutants` runs each test "
-        f"with each of its mutants; the last run of all of them was on {date}: {int(count):,} mutants, each found "
-        "by its test. The page is made from "
+        f"with each of its mutants; the last run of all of them was on {date}: {int(count):,} mutants, each "
+        "found by its test. The page is made from "
         "`tests/data/seeds/demands.toml` by `python -m tests.designs.seeds`.",
         "",
         "Not here are sentences without a demand: headings, reasons, examples, code that a sentence beside "
