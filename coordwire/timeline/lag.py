@@ -4,7 +4,9 @@ are seen.
 Strategy: a commit, or one that the coordinator reports, is compared with the newest end of its partition; an
 end that moves, with what groups have committed there, at most once a second for each. Rules: memory is
 bounded, the oldest is forgotten; a commit in a transaction counts from its end on; a lag below 0 has a
-reason, and is measured again once the end is seen after the commit, even where that did not move.
+reason, and is measured again once the end is seen after the commit, even where that did not move. A topic
+that is deleted, or made anew under its name, has other partitions: offsets of the one before are not compared
+with their ends, and go when they are the oldest.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ MOST_AT_ONCE = 100
 APART_NS = 1_000_000_000
 """Between two lags that differ only by the partition's end."""
 
-Commit = tuple[str, TopicPartition]
+Partition = TopicPartition | tuple[TopicPartition, int]
+"""A partition, of a topic that was made anew with how often that was seen."""
+
+Commit = tuple[str, Partition]
 
 _measured = row_maker(LagMeasured)
 
@@ -40,11 +45,20 @@ class Lag:
     """Ends and commits as far as they were seen."""
 
     def __init__(self) -> None:
-        self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
-        self._committed: OrderedDict[TopicPartition, OrderedDict[str, int]] = OrderedDict()
+        self._ends: OrderedDict[Partition, int] = OrderedDict()
+        self._committed: OrderedDict[Partition, OrderedDict[str, int]] = OrderedDict()
         self._reported: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
-        self._beyond: OrderedDict[TopicPartition, None] = OrderedDict()  # by an end that was seen earlier
-        self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
+        self._beyond: OrderedDict[Partition, None] = OrderedDict()  # by an end that was seen earlier
+        self._open: OrderedDict[str, OrderedDict[tuple[str, TopicPartition], int]] = OrderedDict()
+        self._anew: OrderedDict[str, int] = OrderedDict()
+
+    def made_anew(self, topic: str) -> None:
+        """The topic of this name was deleted, or is another one than before."""
+        remember(self._anew, topic, self._anew.get(topic, 0) + 1, MOST)
+
+    def _partition(self, name: TopicPartition) -> Partition:
+        anew = self._anew.get(name.topic)
+        return name if anew is None else (name, anew)
 
     def committed(
         self, group: str, partition: TopicPartition, offset: int, place: Seen
@@ -52,29 +66,31 @@ class Lag:
         """A group committed, or was given what it had."""
         if offset < 0:
             return ()
-        groups = self._committed.get(partition)
+        key = self._partition(partition) if self._anew else partition
+        groups = self._committed.get(key)
         if groups is None:
             groups = OrderedDict()
-            remember(self._committed, partition, groups, MOST)
+            remember(self._committed, key, groups, MOST)
         remember(groups, group, offset, MOST)
-        if partition not in self._ends:
+        if key not in self._ends:
             return ()
-        measured = self._measure(group, partition, place, at_once=True)
+        measured = self._measure(group, partition, key, place, at_once=True)
         return () if measured is None else (measured,)
 
     def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
         """A partition's high watermark."""
-        if offset < 0 or (self._ends.get(partition) == offset and partition not in self._beyond):
+        key = self._partition(partition) if self._anew else partition
+        if offset < 0 or (self._ends.get(key) == offset and key not in self._beyond):
             return ()
-        remember(self._ends, partition, offset, MOST)
-        self._beyond.pop(partition, None)
-        groups = self._committed.get(partition)
+        remember(self._ends, key, offset, MOST)
+        self._beyond.pop(key, None)
+        groups = self._committed.get(key)
         if groups is None:
             return ()
         every = []
         for group in list(islice(iter(groups), MOST_AT_ONCE)):
             groups.move_to_end(group)
-            measured = self._measure(group, partition, place, at_once=False)
+            measured = self._measure(group, partition, key, place, at_once=False)
             if measured is not None:
                 every.append(measured)
         return every
@@ -87,30 +103,31 @@ class Lag:
     def known(self, group: str, partition: TopicPartition) -> int | None:
         """How many records a group has left to read in a partition, as far as both ends of it are known; 0
         where what it committed is beyond the end."""
-        end, groups = self._ends.get(partition), self._committed.get(partition)
+        key = self._partition(partition) if self._anew else partition
+        end, groups = self._ends.get(key), self._committed.get(key)
         if end is None or groups is None or group not in groups:
             return None
         return max(end - groups[group], 0)
 
     def _measure(
-        self, group: str, partition: TopicPartition, place: Seen, *, at_once: bool
+        self, group: str, partition: TopicPartition, key: Partition, place: Seen, *, at_once: bool
     ) -> LagMeasured | None:
         """A group's lag in a partition of which both ends are known, if it is new."""
-        end = self._ends[partition]
-        committed = self._committed[partition][group]
+        end = self._ends[key]
+        committed = self._committed[key][group]
         lag, reason = end - committed, None
         if lag < 0:
             reason = _EARLIER if at_once else _BEYOND
         if reason == _EARLIER:
-            remember(self._beyond, partition, None, MOST)
-        before = self._reported.get((group, partition))
+            remember(self._beyond, key, None, MOST)
+        before = self._reported.get((group, key))
         if before is None or before[2] != reason:
             at_once = True
         elif before[1] == lag:
             return None
         if before is not None and not at_once and not _later(before[0], place.time_ns):
             return None
-        remember(self._reported, (group, partition), (place.time_ns, lag, reason), MOST)
+        remember(self._reported, (group, key), (place.time_ns, lag, reason), MOST)
         return _measured(group, *place, *partition, committed, end, lag, reason)
 
     # --- transactions ---

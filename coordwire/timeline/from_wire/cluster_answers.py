@@ -53,10 +53,12 @@ class OtherAnswers:
             case ApiKey.LIST_OFFSETS:
                 yield from self._commits.offsets_listed(request, message, place)
             case ApiKey.METADATA:
-                self._names.learn(message)
+                self._learn_topics(message)
             case ApiKey.CREATE_TOPICS | ApiKey.CREATE_PARTITIONS | ApiKey.DELETE_TOPICS:
                 if entry.api_key == ApiKey.CREATE_TOPICS:
-                    self._names.learn(message)
+                    self._learn_topics(message)
+                elif entry.api_key == ApiKey.DELETE_TOPICS:
+                    self._delete_topics(message)
                 self._groups.topic_changes.learn(entry.api_key, request, message, place)
             case ApiKey.DESCRIBE_CONFIGS:
                 self._timeouts.described(message)
@@ -74,6 +76,15 @@ class OtherAnswers:
                 yield from self._commits.add_offsets(request, message, place)
             case ApiKey.END_TXN:
                 yield from self._commits.end(request, message, place)
+
+    def _learn_topics(self, message: Any) -> None:
+        for name in self._names.learn(message):
+            self._commits.lag.made_anew(name)
+
+    def _delete_topics(self, message: Any) -> None:
+        for result in message.responses:
+            if result.name and not result.error_code:
+                self._commits.lag.made_anew(result.name)
 
     def _coordinator(
         self, entry: FrameEntry, request: Any, message: Any, place: Seen

@@ -45,16 +45,20 @@ class TopicsById:
         self._ids: OrderedDict[str, str] = OrderedDict()
         self.changes = 0
 
-    def learn(self, message: Any) -> None:
-        """Metadata, or CreateTopics, answered."""
+    def learn(self, message: Any) -> list[str]:
+        """Metadata, or CreateTopics, answered. Gives the names under which there are other topics now."""
+        anew = []
         for topic in message.topics:
             if topic.name and topic.topic_id.int:
                 topic_id = id_text(topic.topic_id)
                 if self._names.get(topic_id) == topic.name and self._ids.get(topic.name) == topic_id:
                     continue
                 self.changes += 1
+                if topic.name in self._ids:
+                    anew.append(topic.name)
                 remember(self._names, topic_id, topic.name, MOST_TOPICS)
                 remember(self._ids, topic.name, topic_id, MOST_TOPICS)
+        return anew
 
     def name_of(self, topic: str) -> str:
         """A topic's name by its id; the id where the name isn't known."""

@@ -1,0 +1,89 @@
+"""Topics that are deleted and made anew: what groups committed before does not belong to the new one."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from coordwire.codec import Message
+from coordwire.messages import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.create_topics import CreatableTopicResult
+from coordwire.messages.delete_topics import DeletableTopicResult
+from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.timeline.events import LagMeasured
+from tests.timeline.script import Script, only
+from tests.timeline.test_timeline import commit, end
+
+Exchange = tuple[Message, Message]
+
+
+def metadata(number: int) -> Exchange:
+    topics = [MetadataResponseTopic(name="t", topic_id=UUID(int=number))]
+    return MetadataRequest(), MetadataResponse(topics=topics)
+
+
+def created(number: int) -> Exchange:
+    topics = [CreatableTopicResult(name="t", topic_id=UUID(int=number))]
+    return CreateTopicsRequest(), CreateTopicsResponse(topics=topics)
+
+
+def deleted(error_code: int = 0) -> Exchange:
+    responses = [DeletableTopicResult(name="t", error_code=error_code)]
+    return DeleteTopicsRequest(), DeleteTopicsResponse(responses=responses)
+
+
+def told(script: Script) -> list[tuple[int, int, int, str | None]]:
+    return [
+        (one.committed, one.end_offset, one.lag, one.reason) for one in only(script.events(), LagMeasured)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [
+        ([], [deleted()]),
+        ([], [deleted(), created(2)]),
+        ([metadata(1)], [created(2)]),
+        ([created(1)], [metadata(2)]),
+        ([metadata(1)], [deleted(), metadata(1), metadata(2)]),
+    ],
+)
+def test_offsets_of_the_topic_before_are_not_held_against_the_new_ends(
+    before: list[Exchange], between: list[Exchange]
+) -> None:
+    script = Script()
+    for request, response in before:
+        script.answer(script.ask(request, "a"), response)
+    end(script, 100)
+    commit(script, 80)
+    for request, response in between:
+        script.now += 2
+        script.answer(script.ask(request, "a"), response)
+    for offset in (0, 7):
+        script.now += 2
+        end(script, offset)
+    commit(script, 3)
+    script.now += 2
+    end(script, 9)
+    assert told(script) == [(80, 100, 20, None), (3, 7, 4, None), (3, 9, 6, None)]
+
+
+@pytest.mark.parametrize("between", [[], [metadata(1), metadata(1)], [deleted(error_code=3)], [created(1)]])
+def test_offsets_of_a_topic_that_stays_are(between: list[Exchange]) -> None:
+    script = Script()
+    script.answer(script.ask(metadata(1)[0], "a"), metadata(1)[1])
+    end(script, 100)
+    commit(script, 80)
+    for request, response in between:
+        script.answer(script.ask(request, "a"), response)
+    script.now += 2
+    end(script, 7)
+    assert told(script) == [(80, 100, 20, None), (80, 7, -73, "committed_beyond_end")]
