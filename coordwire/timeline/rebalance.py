@@ -7,18 +7,21 @@ from typing import NamedTuple
 
 from coordwire.timeline.events import Cause
 from coordwire.timeline.evidence import Seen, is_before
+from coordwire.timeline.members import Member
 
 __all__ = ["Rebalance", "Trigger"]
 
 
 class Trigger(NamedTuple):
-    """A cause as far as it is known; see `coordwire.timeline.events.RebalanceBegan`."""
+    """A cause as far as it is known; see `coordwire.timeline.events.RebalanceBegan`. asker: the member that
+    asks to be let in and has no id yet, whose client's id others may have too."""
 
     cause: Cause
     member_id: str | None = None
     inferred: bool = False
     detail: str = ""
     client_id: str | None = None
+    asker: Member | None = None
 
 
 @dataclass(slots=True)

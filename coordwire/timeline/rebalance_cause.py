@@ -45,7 +45,9 @@ MOST_LOOKED_AT = 100
 def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Trigger:
     """A JoinGroup. known_from_start: whether the group is known to be empty, if it has no members."""
     trigger = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
-    return trigger if member.member_id else trigger._replace(member_id=None, client_id=member.client_id)
+    if member.member_id:
+        return trigger
+    return trigger._replace(member_id=None, client_id=member.client_id, asker=member)
 
 
 def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Trigger:
@@ -94,8 +96,9 @@ def of_rejoin_demand(group: Group, waiting: Iterable[Member], dead: Member | Non
     for waiting_member in islice(waiting, MOST_LOOKED_AT):
         if waiting_member.member_id not in group.members:
             detail = f"{demand} while its JoinGroup waits"
-            client = None if waiting_member.member_id else waiting_member.client_id
-            return Trigger("new_member", waiting_member.member_id or None, True, detail, client)
+            if waiting_member.member_id:
+                return Trigger("new_member", waiting_member.member_id, True, detail)
+            return Trigger("new_member", None, True, detail, waiting_member.client_id, waiting_member)
     if dead is not None:
         detail = f"{demand}; it was silent for longer than its session timeout"
         return Trigger("session_timeout", dead.member_id, inferred=True, detail=detail)

@@ -67,6 +67,23 @@ def test_the_first_member() -> None:
     ]
 
 
+def test_the_first_member_of_some_with_one_client_id_is_who_asked_first() -> None:
+    """All of them wait for the group's first rebalance, and are answered in another order."""
+    script = Script()
+    asked = [script.join(name, member="") for name in "abc"]
+    for request in asked:
+        request.api_version = request.body_version = 3  # later ones are only given an id
+    script.now += 3
+    script.joined(1, "c-id", *reversed(asked), members=["a-id", "b-id", "c-id"])
+    script.sync(1, {"c": {"t": [0]}, "a": {"t": [1]}, "b": {"t": [2]}})
+    for entry in script.entries:
+        if isinstance(entry, FrameEntry):
+            entry.client_id = "app"
+    (began,), (ended,) = only(script.events(), RebalanceBegan), only(script.events(), RebalanceEnded)
+    assert (began.cause, began.member_id, began.client_id) == ("first_member", None, "app")
+    assert (ended.cause, ended.member_id, ended.client_id) == ("first_member", "a-id", None)
+
+
 def test_a_first_join_that_is_given_an_id_is_no_join_yet() -> None:
     script = Script()
     first = script.join("a", member="")

@@ -221,7 +221,7 @@ class ClassicGroup(ClassicState):
             # The generation holds: a late answer, or a static member that is back.
             trigger = self._causes.pop(request_place, None)
             if trigger is not None:
-                trigger = trigger._replace(member_id=member.member_id, client_id=None)
+                trigger = trigger._replace(member_id=member.member_id, client_id=None, asker=None)
                 self.begin(trigger, request_place).join(member.member_id, request_place.time_ns)
             heard_ns = member.last_seen_ns
             self._admit(member, static, place, steady=True)
@@ -238,8 +238,8 @@ class ClassicGroup(ClassicState):
         if tentative or member.member_id not in rebalance.joined:
             rebalance.join(member.member_id, request_place.time_ns)
             trigger = rebalance.trigger
-            if trigger.member_id is None and trigger.client_id == member.client_id:
-                rebalance.trigger = trigger._replace(member_id=member.member_id, client_id=None)
+            if trigger.asker is member:
+                rebalance.trigger = trigger._replace(member_id=member.member_id, client_id=None, asker=None)
         few = len(self.members) <= MOST_REPLAYED or bool(message.members)  # a list is as long anyway
         departures = (
             self._departures_formed(request_place, place) if rebalance.generation is None and few else {}
