@@ -277,7 +277,9 @@ def test_a_start_is_what_the_consumer_reads_from_then_on() -> None:
     done = ask(world, "a", request)
     assert done == [FetchersStarted(begun, threads), Draft2StartFetcherResponse(consumer_id="a")]
     assert (consumer.owned, consumer.threads, consumer.fetching) == (begun, threads, True)
-    progress = {name: PartitionProgress(offset, offset) for name, offset in zip(parts, (30, 0, 11), strict=True)}
+    progress = {
+        name: PartitionProgress(offset, offset) for name, offset in zip(parts, (30, 0, 11), strict=True)
+    }
     assert consumer.fetchers.partitions == progress
     assert consumer.fetchers.without_leader == set(parts)
     assert consumer.cluster == {2: BrokerAddress("broker-2", 9092), 8: BrokerAddress("h", 5)}
@@ -364,7 +366,11 @@ def test_fetchers_out_of_range_make_the_next_ping_a_reconnection() -> None:
     assert [one.what.consumer_id for one in coordinator.messages(Draft2StopFetcherRequest)] == ["b"]
     world.run(1_000)
     assert len(seen.messages(Draft2RegisterConsumerRequest)) == 1
-    assert [one.what.consumer_id for one in coordinator.messages(Draft2StartFetcherRequest)] == ["b"] + ["b", "a"]
+    assert [one.what.consumer_id for one in coordinator.messages(Draft2StartFetcherRequest)] == [
+        "b",
+        "b",
+        "a",
+    ]
     assert world.owned() == "aabb"
     world.run(5_000)
     assert len(seen.messages(Draft2PingResponse)) >= 2  # once, not at each ping

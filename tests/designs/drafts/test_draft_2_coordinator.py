@@ -1,4 +1,4 @@
-"""The detailed design's coordinator: its election, its registry, its topics and its handlers, step by step."""
+"""The detailed design's coordinator: its election, its registry, its topics and its handlers."""
 
 from __future__ import annotations
 

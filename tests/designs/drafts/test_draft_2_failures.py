@@ -263,7 +263,9 @@ def test_the_committer_writes_each_groups_new_offsets_in_its_interval() -> None:
     world.nodes["b"].machine.consumed(ZERO, 11)
     world.run(10_100)
     assert world.read("/consumers/h/offsets/t/1-0") == b"11"
-    assert {time for time, path, _ in written(seen) if "/h/" in path} <= {began + 5_000 * n for n in (1, 2, 3)}
+    assert {time for time, path, _ in written(seen) if "/h/" in path} <= {
+        began + 5_000 * n for n in (1, 2, 3)
+    }
     assert not [path for _, path, _ in written(seen) if path.startswith("/consumers/g/")]
 
 

@@ -1,4 +1,4 @@
-"""The detailed design's rebalance, section 9: what is sent, read and written, in which order, and what is in it."""
+"""The detailed design's rebalance, section 9: what is sent, read and written, in order, and what it says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Any
 from coordwire.designs.drafts.actions import DraftPartition, Send
 from coordwire.designs.drafts.ownership_nodes import rebalance_reason
 from coordwire.designs.drafts.topic_interest import plan_ownership
-from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetChildren, GetData, SetData
+from coordwire.designs.drafts.zookeeper_operations import (
+    CreateNode,
+    DeleteNode,
+    GetChildren,
+    GetData,
+    SetData,
+)
 from coordwire.messages.draft_2 import (
     Draft2Broker,
     Draft2Ownership,
