@@ -355,8 +355,17 @@ def test_a_change_of_topics_rebalances_the_groups_that_it_affects() -> None:
     for name, topic_count in interests.items():
         world.join(name, group_id=f"g-{name}", topic_count=topic_count)
         world.run(100)
+    tried: set[str] = set()
+    try_rebalance = world.coordinator.try_rebalance
+
+    def tries(group: GroupRegistry) -> None:
+        tried.add(group.group_id.removeprefix("g-"))
+        try_rebalance(group)
+
+    world.coordinator.try_rebalance = tries
     changes: list[tuple[str, int, set[str]]] = [
         ("t", 5, {"static", "both", "wild", "black"}),
+        ("t", 6, {"static", "both", "wild", "black"}),  # once more, as a watch fires once
         ("u", 2, {"both", "later"}),
         ("ty", 1, {"wild", "black"}),
         ("uu", 1, set()),
@@ -364,13 +373,14 @@ def test_a_change_of_topics_rebalances_the_groups_that_it_affects() -> None:
         ("tz", 2, {"wild", "black", "later"}),  # what was made later is listened to as well
         ("ty", 3, {"wild", "black"}),
         ("uu", 2, set()),
-        ("t", 6, {"static", "both", "wild", "black"}),
+        ("t", 7, {"static", "both", "wild", "black"}),
     ]
     for topic, count, affected in changes:
         seen = Seen(world.coordinator)
         world.topic(topic, {number: [1] for number in range(count)})
         world.run(100)
-        assert (topic, stopped(seen)) == (topic, affected)
+        assert (topic, stopped(seen), tried) == (topic, affected, affected)
+        tried.clear()
         for number in range(count):
             owners = world.owners.get(DraftPartition(topic, f"1-{number}"), set())
             assert owners >= affected
@@ -406,32 +416,32 @@ def test_a_group_that_waits_in_a_queue_is_not_pushed_again() -> None:
 
 
 def test_handlers_take_groups_in_turn_and_work_beside_each_other() -> None:
-    """addRebalanceRequest, and section 9: two groups wait at one handler, one at the other goes on."""
+    """addRebalanceRequest, and section 9: groups wait at one handler, and those of the other go on."""
     world = World(2, broker={"rebalance_handlers": 2, "max_ping_retries": 100})
-    for name in "abcd":
+    for name in "abcde":
         world.join(name, group_id=f"g-{name}")
         world.run(100)
     coordinator = world.coordinator
-    groups = [coordinator.groups[f"g-{name}"] for name in "abcd"]
-    assert [group.handler for group in groups] == [None] * 4
+    groups = [coordinator.groups[f"g-{name}"] for name in "abcde"]
+    assert [group.handler for group in groups] == [None] * 5
     assert len(coordinator._queues) == 2
     world.cut("a", "broker-1")
     seen = Seen(coordinator)
     world.topic("t", {number: [1] for number in range(5)})
     run_until(world, lambda: groups[0].waiting == {"a"})
-    assert [group.handler for group in groups] == [0, 1, 0, 1]
+    assert [group.handler for group in groups] == [1, 0, 1, 0, 1]
     world.run(60)
-    assert [group.handler for group in groups] == [0, None, 0, None]
-    assert (list(coordinator._queues[0]), coordinator._handled) == (["g-c"], {0: "g-a"})
+    assert [group.handler for group in groups] == [1, None, 1, None, 1]
+    assert (list(coordinator._queues[1]), coordinator._handled) == (["g-c", "g-e"], {1: "g-a"})
     assert stopped(seen) == {"a", "b", "d"}
     assert [one.what.consumer_id for one in seen.messages(Draft2StartFetcherRequest)] == ["b", "d"]
     coordinator.try_rebalance(groups[0])  # the same group, to the same handler, whoever is next
     coordinator.try_rebalance(groups[2])
-    assert [list(queue) for queue in coordinator._queues] == [["g-c", "g-a"], []]
+    assert [list(queue) for queue in coordinator._queues] == [[], ["g-c", "g-e", "g-a"]]
     world.heal("a", "broker-1")
     world.run(100)
-    assert stopped(seen) == {"a", "b", "c", "d"}
-    assert [group.handler for group in groups] == [None] * 4
+    assert stopped(seen) == {"a", "b", "c", "d", "e"}
+    assert [group.handler for group in groups] == [None] * 5
     assert not any(group.queued for group in groups)
 
 
@@ -442,8 +452,9 @@ def test_the_pool_has_as_many_handlers_as_the_setting_says() -> None:
         assert len(coordinator._queues) == handlers
         chosen = [coordinator.find_handler(GroupRegistry(f"g-{number}")) for number in range(7)]
         assert chosen == [number % handlers for number in range(7)]
-        group = GroupRegistry("g", handler=handlers - 1)
-        assert [coordinator.find_handler(group) for _ in range(3)] == [handlers - 1] * 3
+        for number in range(handlers):
+            group = GroupRegistry("g", handler=number)
+            assert [coordinator.find_handler(group) for _ in range(3)] == [number] * 3
         assert coordinator.find_handler(GroupRegistry("last")) == 7 % handlers
 
 
@@ -464,3 +475,20 @@ def test_a_handler_is_idle_until_it_has_a_task_and_then_takes_all_that_wait() ->
     stops = {one.what.consumer_id: one.time for one in seen.messages(Draft2StopFetcherRequest)}
     assert stops["a"] < starts["a"] < stops["b"] < starts["b"] < stops["c"] < starts["c"]
     assert not coordinator.runs(("handler", "0"))
+
+
+def test_a_group_that_has_a_consumer_again_is_not_deleted() -> None:
+    """Section 13: while its offsets are written, somebody registers."""
+    world = World(2, consumers="a", broker={"delete_empty_groups": True})
+    world.consume("a", 5)
+    group = world.coordinator.groups["g"]
+    run_until(world, lambda: bool(group.unsaved))
+    world.crash("a")
+    world.run(10)
+    assert group.members == {}
+    world.join("b", auto_commit=False)
+    world.run(30_000)
+    assert world.coordinator.groups == {"g": group}
+    assert list(group.members) == ["b"]
+    assert world.owned() == "bbbb"
+    assert set(world.nodes["b"].machine.owned.values()) == {5}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from coordwire.designs.drafts.actions import Disconnect, DraftPartition, FetchersStopped
@@ -167,7 +168,11 @@ def test_a_start_has_two_thirds_of_its_consumers_session_for_its_answer() -> Non
     assert [one.what.consumer_id for one in again] == ["a", "b"]
     assert 600 < again[0].time - began - 4_000 <= 610
     assert world.owned() == "aaabb"
+    assert not is_set(world, "answer", "a")  # each answer clears its watcher
+    assert not is_set(world, "answer", "b")
+    world.run(10_000)
     assert len(seen.noted("RebalanceAttemptFailed")) == 1
+    assert not world.coordinator.groups["g"].failed
 
 
 def test_a_retry_begins_with_a_clean_bit() -> None:
@@ -336,3 +341,21 @@ def test_the_settings_have_these_values_where_nobody_sets_them() -> None:
     assert settings.offset_commit_interval_ms == 10_000
     assert settings.max_rebalance_retries == 4
     assert settings.rebalance_backoff_ms == 2_000
+
+
+def test_pings_go_on_while_a_rebalance_waits() -> None:
+    """Section 13, "Conflict of HeartbeatRequest": a channel is read and written at once."""
+    world = World(2, consumers="ab", broker={"max_ping_retries": 100})
+    seen, group = Seen(world.coordinator), world.coordinator.groups["g"]
+    world.cut("b", "broker-1")
+    world.topic("t", {number: [1] for number in range(5)})
+    run_until(world, lambda: group.waiting == {"b"})
+    world.run(30_000)
+    assert len(seen.noted("RebalanceAttemptFailed")) >= 4
+    assert [len(seen.messages(kind, "a")) for kind in (Draft2StopFetcherRequest, Draft2PingRequest)] == [
+        5,
+        15,
+    ]
+    apart = [after - before for before, after in pairwise(times(seen.messages(Draft2PingRequest, "a")))]
+    assert apart == [2_000] * 14
+    assert {note.name for note in world.noted("Silence")} == {"b"}

@@ -272,3 +272,21 @@ def test_an_answer_with_an_error_fails_its_attempt() -> None:
     consumer.config = config
     world.run(400)
     assert world.owned() == "aaabb"
+
+
+def test_the_partitions_of_a_plan_are_those_that_zookeeper_has() -> None:
+    """Step 1.1: not those that the coordinator knew before."""
+    world = World(2, consumers="ab")
+    coordinator, group = world.coordinator, world.coordinator.groups["g"]
+    seen = Seen(coordinator)
+    coordinator.partitions["t"] = ["1-0"]
+    group.stopped = True  # so that one is necessary
+    coordinator.try_rebalance(group)
+    world.drain("broker-1")
+    world.run(30)
+    names = [
+        part.partition for one in seen.messages(Draft2StartFetcherRequest)
+        for thread in one.what.ownership_info for part in thread.assigned_parts
+    ]  # fmt: skip
+    assert names == ["1-0", "1-1", "1-2", "1-3"]
+    assert [one.what.path for one in seen.operations(GetData, "/brokers/topics/")] == ["/brokers/topics/t"]
