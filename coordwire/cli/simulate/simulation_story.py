@@ -49,6 +49,7 @@ _NOTES = {
     "RebalanceAttemptFailed": ("✗ ", "{node}: a rebalance failed, {text}", "error"),
     "ConsumerRebalanceFailedException": ("✗ ", "{node} gives up a rebalance: {text}", "error"),
     "Silence": ("· ", "{node} gets nothing for its session timeout ({text})", "odd"),
+    "BrokerUnreachable": ("✗ ", "{node} cannot connect to {text}", "error"),
     "NoBrokerAvailable": ("✗ ", "{node} reaches none of the brokers {text}", "error"),
     "AllKnownBrokersNotAvailable": ("✗ ", "{node} reaches none of the brokers {text}", "error"),
     "RegistrationRefused": ("✗ ", "{node}: a registration was refused, {text}", "error"),

@@ -80,6 +80,9 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         """Its id, and what it reads; None for a topic_count that every coordinator refuses."""
         raise NotImplementedError
 
+    def on_unreachable(self) -> None:
+        """The broker that was chosen cannot be connected to; the next one follows."""
+
     def on_no_broker(self) -> None:
         """All known brokers were tried in vain."""
 
@@ -145,6 +148,7 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         if had is ConsumerState.CLOSED:
             self._leave_connection()
         elif had is ConsumerState.CONNECTING:
+            self.on_unreachable()
             self.discover()
         else:
             self.retry()

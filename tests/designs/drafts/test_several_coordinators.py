@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -42,6 +43,11 @@ def test_brokers_divide_the_groups(design: str) -> None:
     assert result.world.ownership.duplicated_ms == 0
     served = [set(result.machine(name).groups) for name in offices(result)]
     assert sum(map(len, served)) == len(set().union(*served)) == 12
+    assert sorted(map(len, served)) == [2, 4, 6]
+    machine = result.machine("coordinator-1")
+    shares = Counter(machine.office_of(f"group-{number}") for number in range(900 * SUBSETS))
+    assert set(shares) == set(range(SUBSETS))
+    assert max(shares.values()) - min(shares.values()) < 100  # evenly
 
 
 @pytest.mark.parametrize("design", DESIGNS)

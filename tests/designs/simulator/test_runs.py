@@ -174,6 +174,18 @@ def test_twice_the_consumers_are_twice_the_work_of_a_coordinator_of_draft_2() ->
     )
 
 
+def test_one_coordinator_of_draft_2_has_a_channel_to_each_of_its_consumers() -> None:
+    """And tells each of them what it owns; the same for 5,000 takes minutes."""
+    result = simulate("draft-2", members=500, partitions=1_000, duration_ms=10_000)
+    world = result.run.world
+    assert [len(world.ownership.owners(partition)) for partition in world.ownership.partitions] == [1] * 1_000
+    links = [
+        sum(link.is_listener for link in node.links.values())
+        for name, node in world.nodes.items() if name.startswith("coordinator-")
+    ]  # fmt: skip
+    assert links == [500, 0]
+
+
 @pytest.mark.long
 def test_5_000_consumers_at_one_coordinator_of_draft_2() -> None:
     """What the detailed design expects; the virtual time has a death, and a coordinator's."""
