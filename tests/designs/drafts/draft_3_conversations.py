@@ -51,6 +51,18 @@ def draft_3_fails() -> Iterator[str]:
     yield from knows_3(world)
 
 
+def draft_3_leaves_one_behind() -> Iterator[str]:
+    """A rebalance does not wait for ever: who pings, and does not join, has failed at its end."""
+    world = World(3, consumers="ab")
+    world.run(5_000)
+    world.history.clear()
+    world.blocked.add(("broker-1", "b"))
+    world.topic("t", {number: [1] for number in range(5)})
+    world.run(9_000)
+    yield from lines(world)
+    yield from knows_3(world)
+
+
 def draft_3_fails_over() -> Iterator[str]:
     """Coordinator failure handling, steps 1 to 3."""
     world = World(3, brokers=3, consumers="ab")

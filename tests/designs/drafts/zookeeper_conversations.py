@@ -156,7 +156,7 @@ def zookeeper_fails_to_claim() -> Iterator[str]:
 def zookeeper_divides() -> Iterator[str]:
     """AssignmentContext and RangeAssignor: topics and threads of each consumer, partitions by number."""
     world = World(0, brokers=1, partitions=11, latency=(0, 0))
-    world.topic("u", {number: [1] for number in range(3)})
+    world.topic("u", {number: [1] for number in range(4)})
     for name, topic_count in (
         ("c10", '{"t":1}'), ("c2", '{"t":2,"u":1}'), ("c1", '{"u":2}'), ("w", "!3!u"),
         ("v", '{"x":1}'),
