@@ -46,6 +46,7 @@ from coordwire.messages import (
     Kafka07ProduceRequest,
     find_message,
 )
+from coordwire.messages.draft_1 import Draft1PartitionOffset
 from coordwire.messages.draft_2 import Draft2PartitionOffset
 from coordwire.messages.keys import FACTS
 from tests.conversations import CONVERSATIONS, spoken
@@ -306,6 +307,25 @@ def test_without_a_registration_the_caller_or_the_bytes_decide() -> None:
     event = feed(server, client.send(Draft1PingResponse(), request=ping))
     assert isinstance(event, ResponseReceived)
     assert event.frame.api_version == 1
+
+
+@pytest.mark.parametrize(("auto_commit", "layout"), [
+    (False, "00000000"), (True, "00000012 0001 0001 74 0003 302d31 0000000000000005"),
+])  # fmt: skip
+def test_the_first_drafts_registration_decides_what_an_answer_to_a_ping_has(
+    auto_commit: bool, layout: str
+) -> None:
+    """Without auto_commit nothing but the size; with it num_partition and so many of offset_info."""
+    client, server = pair("draft-1")
+    asked(server, client.send(Draft1RegisterRequest(consumer_id="c", auto_commit=auto_commit)))
+    ping = asked(client, server.send(Draft1PingRequest()))
+    offsets = [Draft1PartitionOffset(topic="t", partition="0-1", offset=5)]
+    answer = Draft1PingResponse(offset_info=offsets if auto_commit else [])
+    data = client.send(answer, request=ping)
+    assert data == bytes.fromhex(layout)
+    event = feed(server, data)
+    assert isinstance(event, ResponseReceived)
+    assert (event.response, event.frame.api_version) == (answer, int(auto_commit))
 
 
 def test_a_ping_may_cross_an_answer_without_a_type_id() -> None:

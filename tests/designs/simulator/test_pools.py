@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.simulator import World
 from coordwire.designs.simulator.drafts import add_design
 from coordwire.designs.simulator.drafts.machine_process import ProcessorPool
@@ -60,3 +61,9 @@ def test_batched_offsets_are_written_in_an_interval() -> None:
         assert world.read("/consumers/g/offsets/t/1-0") == (None if batched else b"8")
         world.run(9_000)
         assert world.read("/consumers/g/offsets/t/1-0") == b"8"
+        world.consume("a", 9)
+        world.run(3_000)
+        assert world.read("/consumers/g/offsets/t/1-0") == (b"8" if batched else b"9")
+        assert world.coordinator.groups["g"].offsets[DraftPartition("t", "1-0")] == 9
+        world.run(6_000)
+        assert world.read("/consumers/g/offsets/t/1-0") == b"9"
