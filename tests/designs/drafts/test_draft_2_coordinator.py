@@ -477,6 +477,31 @@ def test_a_handler_is_idle_until_it_has_a_task_and_then_takes_all_that_wait() ->
     assert not coordinator.runs(("handler", "0"))
 
 
+def test_each_handler_takes_the_groups_of_its_own_queue() -> None:
+    """As threads: one does not wait for another."""
+    world = World(2, broker={"rebalance_handlers": 2})
+    coordinator = world.coordinator
+    for name in "abc":
+        registered(world, name, group_id=f"g-{name}")
+    world.run(200)
+    seen, find, handlers = Seen(coordinator), coordinator.find_handler, {}
+
+    def noted(group: GroupRegistry) -> int:
+        return handlers.setdefault(group.group_id.removeprefix("g-"), find(group))
+
+    coordinator.find_handler = noted  # type: ignore[method-assign]
+    world.topic("t", {number: [1] for number in range(5)})
+    world.run(200)
+    assert set(handlers.values()) == {0, 1}
+    stops = {one.what.consumer_id: one.time for one in seen.messages(Draft2StopFetcherRequest)}
+    starts = {one.what.consumer_id: one.time for one in seen.messages(Draft2StartFetcherRequest)}
+    assert stops.keys() == starts.keys() == set("abc")
+    (alone,) = (one for one in "abc" if list(handlers.values()).count(handlers[one]) == 1)
+    first, second = (one for one in "abc" if one != alone)
+    assert stops[alone] < starts[first] < stops[second]
+    assert stops[first] < starts[alone]
+
+
 def test_a_group_that_has_a_consumer_again_is_not_deleted() -> None:
     """Section 13: while its offsets are written, somebody registers."""
     world = World(2, consumers="a", broker={"delete_empty_groups": True})
