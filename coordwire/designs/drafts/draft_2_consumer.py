@@ -149,12 +149,12 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         return DraftError.NONE if consumer_id == self.config.consumer_id else DraftError.UNKNOWN_CONSUMER
 
     def _on_Draft2PingRequest(self, event: RequestReceived, request: Draft2PingRequest) -> None:
+        """Step 1 comes first: a consumer that shuts down answers, whatever its fetchers do."""
         assert self._connection is not None
-        if self._out_of_range:  # step 2
+        if self._out_of_range and not self._shutting_down:  # step 2
             self._out_of_range = False
             self.on_lost()
-            if not self._shutting_down:
-                self.retry()
+            self.retry()
             return
         response = Draft2PingResponse(
             error_code=self._error(request.consumer_id), consumer_id=self.config.consumer_id,

@@ -101,10 +101,12 @@ class PingingCoordinator(DraftBroker):
     """A broker with the coordinator of drafts 1 and 2.
 
     closed_fails: whether a Stop or Start that meets a closed connection fails its attempt at once; else its
-    watcher has to expire.
+    watcher has to expire. pings_at_once: whether the first ping is due when a consumer registers; else an
+    interval later.
     """
 
     closed_fails = False
+    pings_at_once = False
 
     def __init__(self, settings: BrokerSettings, *, now: int = 0) -> None:
         super().__init__(settings, now=now)
@@ -239,7 +241,7 @@ class PingingCoordinator(DraftBroker):
         group.topics |= set(consumer.interest.streams(self.partitions))
         group.registered.add(consumer.consumer_id)
         self._consumers[connection] = consumer
-        self._schedule_ping(consumer)
+        self._schedule_ping(consumer, 0 if self.pings_at_once else consumer.ping_ms)
         return group
 
     def is_known(self, consumer: ConsumerRegistry) -> bool:
@@ -262,8 +264,8 @@ class PingingCoordinator(DraftBroker):
 
     # --- failure detection ---
 
-    def _schedule_ping(self, consumer: ConsumerRegistry) -> None:
-        self.after(("ping", *consumer.key), consumer.ping_ms, lambda: self._ping(consumer))
+    def _schedule_ping(self, consumer: ConsumerRegistry, delay_ms: int) -> None:
+        self.after(("ping", *consumer.key), delay_ms, lambda: self._ping(consumer))
 
     def _ping(self, consumer: ConsumerRegistry) -> None:
         """The scheduler's turn for one consumer: ping it unless its channel is held, or a ping waits."""
@@ -271,7 +273,9 @@ class PingingCoordinator(DraftBroker):
             self.send_to(consumer, self.ping_request(consumer))
             consumer.pinged = True
             self.after(("pong", *consumer.key), consumer.answer_ms, lambda: self._unanswered(consumer))
-        self._schedule_ping(consumer)  # after the watcher, which so comes first where both are due
+        self._schedule_ping(
+            consumer, consumer.ping_ms
+        )  # after the watcher, which so comes first where both are due
 
     def _unanswered(self, consumer: ConsumerRegistry) -> None:
         """The watcher of a ping expired."""

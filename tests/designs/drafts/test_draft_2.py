@@ -576,3 +576,35 @@ def test_a_consumer_that_comes_during_a_rebalance_is_in_the_next() -> None:
     assert sorted(starts[:2]) == ["a", "b"]
     assert sorted(starts[2:]) == ["a", "b", "c"]
     assert world.owned() == "aabc"
+
+
+def test_each_broker_that_refuses_a_connection_is_an_error_in_the_log() -> None:
+    """consumerStartup, step 1.1: in turn, until one accepts."""
+    world = World(2, brokers=4)
+    for number in (1, 2):
+        world.crash(f"broker-{number}")
+    world.join("a")
+    world.run(200)
+    refused = [entry.what.text for entry in world.noted("BrokerNotAvailable")]
+    assert refused[:2] == ["broker-1:9092", "broker-2:9092"]
+    assert set(refused) == set(refused[:2])
+    world.run(20_000)
+    assert world.owned() == "aaaa"
+
+
+def test_a_consumer_that_shuts_down_answers_its_ping_though_its_fetchers_failed() -> None:
+    """Section 11, PingRequest: step 1 comes before step 2."""
+    world = World(2, consumers="ab")
+    consumer = world.nodes["a"].machine
+    consumer.consumed(DraftPartition("t", "1-0"), 7)
+    consumer.fail_fetchers()
+    consumer.shut_down()
+    world.drain("a")
+    world.history.clear()
+    world.run(4_000)
+    answers = [entry for entry in world.sent(Draft2PingResponse) if entry.name == "a"]
+    assert len(answers) == 2
+    assert 7 in [part.offset for part in answers[0].what.offset_info]
+    world.run(10_000)
+    assert world.owned() == "bbbb"
+    assert len(world.sent(Draft2RegisterConsumerResponse, to="a")) == 0
