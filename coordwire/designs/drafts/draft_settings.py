@@ -41,7 +41,8 @@ class BrokerAddress(NamedTuple):
 class BrokerSettings:
     """A broker's settings, times in milliseconds.
 
-    rebalance_handlers: threads, each with a queue of groups; handler_us: the time in microseconds that one
+    rebalance_handlers: threads, each with a queue of groups; rebalance_queue_size: how many groups such a
+    queue holds, by default as many as Kafka's queued.max.requests; handler_us: the time in microseconds that one
     works on the Start or Stop of a consumer. batch_offsets: whether draft 1 writes offsets in an interval, as
     its "possible improvements" have it, and not with each ping. min_session_timeout_ms, max_ping_retries,
     offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself. coordinators: into
@@ -60,6 +61,7 @@ class BrokerSettings:
     broker_id: int
     address: BrokerAddress
     rebalance_handlers: int = 4
+    rebalance_queue_size: int = 500
     handler_us: int = 0
     batch_offsets: bool = False
     max_rebalance_retries: int = 4

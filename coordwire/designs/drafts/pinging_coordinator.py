@@ -10,7 +10,6 @@ time; a group stays when its last consumer has gone, as section 13 of the detail
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,6 +22,7 @@ from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_owners, read_partitions
+from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
@@ -112,7 +112,9 @@ class PingingCoordinator(DraftBroker):
         super().__init__(settings, now=now)
         self.groups: dict[str, GroupRegistry] = {}
         self._consumers: dict[int, ConsumerRegistry] = {}
-        self._queues: list[deque[str]] = [deque() for _ in range(max(settings.rebalance_handlers, 1))]
+        self._queues = [
+            RebalanceQueue(settings.rebalance_queue_size) for _ in range(max(settings.rebalance_handlers, 1))
+        ]
         self._handled: dict[int, str] = {}
         self._postponed: dict[str, bool] = {}
 
@@ -168,12 +170,10 @@ class PingingCoordinator(DraftBroker):
         self.end(_startup(office))
         groups = {group.group_id: group for group in self.groups_of(office)}
         for number, queue in enumerate(self._queues):
-            waiting = [name for name in queue if name not in groups]
             if not self.offices or self._handled.get(number) in groups:
                 self.end(("handler", str(number)))
-            queue.clear()
-            queue.extend(waiting)
-            if waiting and not self.runs(("handler", str(number))):
+            queue.remove(groups)
+            if queue.groups and not self.runs(("handler", str(number))):
                 self.run(("handler", str(number)), self._handle(number))
         for connection, consumer in list(self._consumers.items()):
             if consumer.group_id in groups:
@@ -361,7 +361,8 @@ class PingingCoordinator(DraftBroker):
             return
         group.queued = True
         number = self.find_handler(group)
-        self._queues[number].append(group.group_id)
+        if not self._queues[number].put(group.group_id):
+            self.note("RebalanceQueueFull", f"{group.group_id} waits for handler {number}")
         key = ("handler", str(number))
         if not self.runs(key):
             self.run(key, self._handle(number))
@@ -387,8 +388,8 @@ class PingingCoordinator(DraftBroker):
         """One handler: its queue, group by group, each with its retries."""
         queue = self._queues[number]
         yield Wait(self.now)  # a handler is a thread of its own: it begins when the caller is done
-        while queue:
-            group = self.groups[queue.popleft()]
+        while (group_id := queue.take()) is not None:
+            group = self.groups[group_id]
             group.handler = number
             self._handled[number] = group.group_id
             self.on_dequeued(group)

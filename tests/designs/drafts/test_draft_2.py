@@ -11,6 +11,7 @@ import pytest
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.ownership_nodes import rebalance_reason
+from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.messages.draft_2 import (
     Draft2CommitOffsetResponse,
     Draft2PingRequest,
@@ -608,3 +609,33 @@ def test_a_consumer_that_shuts_down_answers_its_ping_though_its_fetchers_failed(
     world.run(10_000)
     assert world.owned() == "bbbb"
     assert len(world.sent(Draft2RegisterConsumerResponse, to="a")) == 0
+
+
+def test_a_handler_has_a_queue_of_a_fixed_size() -> None:
+    """Section 5: what is put into a full queue waits, and is done in the order in which it came."""
+    settings = {"rebalance_handlers": 2, "rebalance_queue_size": 1, "handler_us": 200_000}
+    world = World(2, broker=settings)
+    queues = world.coordinator._queues
+    assert len(queues) == 2
+    names = [f"g{number}" for number in range(8)]
+    longest = waiting = 0
+    for name in names:
+        world.join(name, group_id=name)
+        world.run(10)
+        longest = max(longest, *(len(queue.groups) for queue in queues))
+        waiting = max(waiting, *(len(queue.blocked) for queue in queues))
+    assert (longest, waiting) == (1, 2)
+    assert len(world.noted("RebalanceQueueFull")) == 4
+    world.run(5_000)
+    starts = [entry.name for entry in world.history if isinstance(entry.what, FetchersStarted)]
+    assert starts[::2] == names[::2]
+    assert starts[1::2] == names[1::2]
+
+
+def test_a_coordinator_that_resigns_empties_its_queues() -> None:
+    """Those that wait for room too, and a group of another office moves up."""
+    queue = RebalanceQueue(1)
+    assert [queue.put(name) for name in ("a", "b", "c")] == [True, False, False]
+    queue.remove({"a", "b"})
+    assert queue.take() == "c"
+    assert queue.take() is None
