@@ -51,7 +51,6 @@ ALLOWED = {
     "DeliveryStates.records_in_flight": "comparisons with Kafka's own",
     "ZooKeeperConsumer.offset_manager_reply": "a cluster of tests, which has an offset manager",
     # What the seed documents demand, and tests hold (tests/data/seeds/demands.toml).
-    "ConsumerStreams(…, queued=…)": "tests of a full queue",
     "DetailedDesignConsumer.fail_fetchers": "a demand",
     "PingingCoordinator.enable_rebalancing": "a demand",
     "ZooKeeperConsumer.set_consumer_rebalance_listener": "a demand",

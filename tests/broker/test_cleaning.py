@@ -13,6 +13,8 @@ from coordwire.broker.harness import Kafka
 from coordwire.broker.harness.cluster_view import produce_records
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.retention import LargerThan, OlderThan, SegmentRules
+from coordwire.broker.log.storage import MemoryStorage
 from coordwire.messages import FetchRequest, ListOffsetsRequest
 from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
@@ -55,14 +57,14 @@ def end(log: PartitionLog) -> None:
 
 
 def test_what_is_older_than_the_retention_goes(tmp_path: Path) -> None:
-    """By the largest timestamp of each batch, from the log's start on; a restart does not bring it back."""
+    """By the largest timestamp of each segment, from the log's start on; a restart does not bring it back."""
     for data in (None, tmp_path / "data"):
         with Kafka(data=data) as kafka:
             kafka.create_topic("orders", retention_ms=HOUR)
             now = kafka.produce("orders", "new")[0].timestamp
             kafka.moves.clean()
             assert [record.offset for record in kafka.records("orders")] == [0]
-            kafka.create_topic("events", retention_ms=HOUR)
+            kafka.create_topic("events", retention_ms=HOUR, segment_ms=1)
             for age in (3 * HOUR, 2 * HOUR, 0, 2 * HOUR):
                 kafka.produce("events", f"{age}", timestamp=now - age)
             kafka.moves.clean("events")
@@ -81,25 +83,35 @@ def test_what_is_older_than_the_retention_goes(tmp_path: Path) -> None:
         assert [record.offset for record in kafka.records("events")] == [2, 3]
 
 
+ONE_BATCH = SegmentRules(segment_bytes=1)
+"""A segment for each batch."""
+
+
+def begins(log: PartitionLog, now: int, most_ms: int, most_bytes: int) -> int:
+    """Where the log begins once it has lost what is too old or too much."""
+    log.remove_old(now, (LargerThan(most_bytes), OlderThan(most_ms)))
+    return log.start_offset
+
+
 def test_what_is_more_than_the_retention_goes() -> None:
-    """As many batches as leave the log no smaller than its bound."""
-    log = PartitionLog()
+    """As many segments as leave the log no smaller than its bound."""
+    log = PartitionLog(storage=MemoryStorage(ONE_BATCH))
     for _ in range(5):
         append(log, keyed((None, bytes(100))))
     size = log.size // 5
-    assert log.retained_from(NOW, -1, -1) == 0
-    assert log.retained_from(NOW, -1, 5 * size) == 0
-    assert log.retained_from(NOW, -1, 2 * size + 1) == 2
-    assert log.retained_from(NOW, -1, 2 * size) == 3
-    assert log.retained_from(NOW + 10, 10, -1) == 0
-    assert log.retained_from(NOW + 11, 10, -1) == 5
+    assert begins(log, NOW, -1, -1) == 0
+    assert begins(log, NOW, -1, 5 * size) == 0
+    assert begins(log, NOW, -1, 2 * size + 1) == 2
+    assert begins(log, NOW, -1, 2 * size) == 3
+    assert begins(log, NOW + 10, 10, -1) == 3
+    assert begins(log, NOW + 11, 10, -1) == 5
 
 
 def test_an_open_transaction_stays() -> None:
-    log = PartitionLog()
+    log = PartitionLog(storage=MemoryStorage(ONE_BATCH))
     append(log, keyed((b"k", b"old")))
     append(log, keyed((b"k", b"open"), producer=7))
-    assert log.retained_from(NOW + HOUR, 10, 0) == 1
+    assert begins(log, NOW + HOUR, 10, 0) == 1
 
 
 def test_nothing_goes_unasked_but_with_kafkas_settings() -> None:

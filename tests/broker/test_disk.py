@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.disk_logs import DiskLogs, open_cluster
 from coordwire.broker.log.data_folder import DataFolder, DataFolderError
-from coordwire.broker.log.disk import DiskRules, DiskStorage
+from coordwire.broker.log.disk import DiskStorage
 from coordwire.broker.log.disk_loading import create_log, load_log
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import AppendRules, RefusedRecords, one_batch
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
@@ -28,7 +29,7 @@ from coordwire.segments.partition import logs
 from tests.broker.core import batch, records_of
 
 NOW = 1_700_000_000_000
-SMALL = DiskRules(segment_bytes=1_000, index_interval=200)
+SMALL = SegmentRules(segment_bytes=1_000, index_interval=200)
 CONFIG = BrokerConfig(offsets_partitions=2)
 
 
@@ -225,7 +226,7 @@ def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
     from uuid import UUID
 
     folder = tmp_path / "orders-0"
-    log = create_log(folder, UUID(int=5), DiskRules())
+    log = create_log(folder, UUID(int=5), SegmentRules())
     for number in range(3):
         append(log, batch(b"value %d" % number))
     stored = [log.read(number, 1).data for number in range(3)]
@@ -240,14 +241,14 @@ def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
     first_two = len(stored[0]) + len(stored[1])
     for cut in range(first_two, len(data), 5):
         path.write_bytes(data[:cut])
-        log = load_log(folder, DiskRules())
+        log = load_log(folder, SegmentRules())
         assert log.end_offset == 2
         assert path.stat().st_size == first_two
         assert append(log, batch(b"after")) == 2
         log.close()
         verified(folder)
         path.write_bytes(data)
-    assert load_log(folder, DiskRules()).end_offset == 3
+    assert load_log(folder, SegmentRules()).end_offset == 3
 
 
 def test_damage_before_sound_batches_is_not_touched(tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def test_damage_before_sound_batches_is_not_touched(tmp_path: Path) -> None:
     data[len(stored[0]) + 70] ^= 1
     path.write_bytes(data)
     with pytest.raises(DataFolderError, match=rf"damaged at byte {len(stored[0])} .*segment recover"):
-        load_log(folder, DiskRules())
+        load_log(folder, SegmentRules())
     assert path.read_bytes() == data
 
 
@@ -345,7 +346,7 @@ def test_leader_epochs_go_on_where_another_broker_left_them(tmp_path: Path) -> N
     topic = cluster.create_topic("orders", 2)
     append(topic.partitions[1].log, batch(b"ours"))
     closed(cluster)
-    metadata = load_log(tmp_path / "__cluster_metadata-0", DiskRules())
+    metadata = load_log(tmp_path / "__cluster_metadata-0", SegmentRules())
     for partition in topic.partitions:
         for leader in (-1, 1):  # the broker is fenced, and comes back
             change = PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=leader)
@@ -392,7 +393,7 @@ def test_the_metadata_take_up_epochs_that_only_a_log_has(tmp_path: Path) -> None
     append(partition.log, batch(b"v"))
     closed(cluster)
     closed(opened(tmp_path))
-    metadata = load_log(tmp_path / "__cluster_metadata-0", DiskRules())
+    metadata = load_log(tmp_path / "__cluster_metadata-0", SegmentRules())
     changes = [
         result.value
         for one in metadata.batches()
@@ -414,7 +415,7 @@ def test_an_append_that_the_system_refuses_is_taken_back(
     from coordwire.enums import ErrorCode
 
     folder = tmp_path / "orders-0"
-    log = create_log(folder, UUID(int=5), DiskRules())
+    log = create_log(folder, UUID(int=5), SegmentRules())
     append(log, batch(b"first"))
     size = (folder / log_name(0)).stat().st_size
     real = os.pwrite

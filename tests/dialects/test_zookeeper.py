@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -270,3 +271,25 @@ def test_each_partition_has_one_owner(partitions: set[int], threads: set[str]) -
     sizes = [len(owned[thread]) for thread in sorted(owned)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] - sizes[-1] <= 1
+
+
+def test_a_registration_in_the_oldest_form_is_its_topics() -> None:
+    """`topic1,...topicN`: one stream of each; what else a text may be is refused."""
+    node = parse_node("/consumers/g/ids/c", b"topic1,my.topic-2,topic_3")
+    assert node == Registration(
+        version=None, subscription={"topic1": 1, "my.topic-2": 1, "topic_3": 1}, pattern=None
+    )
+    assert isinstance(node, Registration)
+    assert node.topic_count == StaticTopics({"topic1": 1, "my.topic-2": 1, "topic_3": 1})
+    assert node.build() == b"topic1,my.topic-2,topic_3"
+    for text in ("", ",", "a,", ",a", "a,,b", "a,a", "a b", "[]", '"a"', "a/b", "é", "a" * 250):
+        with pytest.raises(DecodeError):
+            Registration.parse(text)
+    wrong: list[dict[str, Any]] = [
+        {"subscription": {}}, {"subscription": {"a": 2}}, {"subscription": {"a,b": 1}},
+        {"subscription": {"a": 1}, "timestamp": 1}, {"subscription": {"a": 1}, "pattern": "static"},
+        {"subscription": {"a": 1}, "other_fields": {"x": 1}},
+    ]  # fmt: skip
+    for fields in wrong:
+        with pytest.raises(EncodeError):
+            Registration(**{"version": None, "pattern": None} | fields).build()

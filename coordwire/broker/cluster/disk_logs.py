@@ -35,9 +35,9 @@ from coordwire.broker.cluster.metadata_records import (
 )
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id
-from coordwire.broker.log.disk import DiskRules
 from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_id
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.timers import Timers
@@ -143,14 +143,14 @@ class DiskLogs:
     def _open_metadata(self) -> tuple[PartitionLog, MetadataImage]:
         folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
         if not os.path.lexists(folder):
-            log = create_log(folder, _METADATA_ID, DiskRules())
+            log = create_log(folder, _METADATA_ID, SegmentRules())
             self._opened[log] = None
             _write(
                 log, first_records({name: element.level for name, element in FEATURES.items()}), self._clock()
             )
             del self._opened[log]
             return log, MetadataImage()
-        log = load_log(folder, DiskRules())
+        log = load_log(folder, SegmentRules())
         return log, read(_metadata(log))
 
     # --- at the start ---
@@ -213,7 +213,7 @@ class DiskLogs:
         if folder is None:
             return self.create(topic, index, known.leader, known.leader_epoch)
         start = self.folders[known.leader].starts.get((topic.name, index), 0)
-        log = load_log(folder, topic.disk_rules(), start, known.leader_epoch)
+        log = load_log(folder, topic.segment_rules(), start, known.leader_epoch)
         return self._watched(topic, index, log)
 
     def _watched(self, topic: ClusterTopic, index: int, log: PartitionLog) -> PartitionLog:
@@ -226,7 +226,7 @@ class DiskLogs:
 
     def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
         folder = self.folders[leader].path / f"{topic.name}-{index}"
-        log = create_log(folder, topic.id, topic.disk_rules(), leader_epoch)
+        log = create_log(folder, topic.id, topic.segment_rules(), leader_epoch)
         return self._watched(topic, index, log)
 
     def started(self, *partitions: ClusterPartition) -> None:

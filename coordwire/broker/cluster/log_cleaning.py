@@ -1,8 +1,9 @@
 """Retention and compaction of topics, as their settings say: when asked, or every so often.
 
-Rules: retention removes whole batches at the start of a log, by their largest timestamp and the log's size,
-up to the last stable offset; a Kafka broker removes whole segments. Compaction leaves a log's last batch as
-it is, as a Kafka broker leaves the active segment, and is done in memory only. Internal topics stay whole.
+Rules: retention removes whole segments at the start of a log, by its size and their largest timestamp, up to
+the last stable offset; then those go that further policies of the broker choose. Compaction leaves a log's
+last batch as it is, as a Kafka broker leaves the active segment, and is done in memory only. Internal topics
+stay whole.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.retention import DeletePolicy, LargerThan, OlderThan
 from coordwire.broker.log.validation import RefusedRecords
 
 __all__ = ["clean_all", "clean_topic", "schedule"]
@@ -63,16 +65,21 @@ def _clean_topic(cluster: ClusterState, topic: ClusterTopic, started: list[Clust
     policies = settings.items("cleanup.policy")
     for partition in topic.partitions:
         log = partition.log
-        if "delete" in policies:
-            start = log.retained_from(
-                now, settings.number("retention.ms"), settings.number("retention.bytes")
-            )
-            if start > log.start_offset:
-                started.append(partition)
-                log.delete_before(start)
+        if "delete" in policies and log.remove_old(now, _delete_policies(cluster, topic)):
+            started.append(partition)
         if "compact" in policies and log.can_compact:
             log.compact(
                 now,
                 tombstones_ms=settings.number("delete.retention.ms"),
                 lag_ms=settings.number("min.compaction.lag.ms"),
             )
+
+
+def _delete_policies(cluster: ClusterState, topic: ClusterTopic) -> tuple[DeletePolicy, ...]:
+    """Kafka's, in its order, and those of the broker's settings."""
+    settings = topic.settings
+    return (
+        LargerThan(settings.number("retention.bytes")),
+        OlderThan(settings.number("retention.ms")),
+        *cluster.config.delete_policies,
+    )

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.storage import MemoryStorage
 
 __all__ = ["LogDirectory", "LogPlace", "MemoryLogs"]
 
@@ -67,7 +68,7 @@ class MemoryLogs:
     """Logs in memory; nothing outlives the cluster."""
 
     def create(self, topic: ClusterTopic, index: int, leader: int) -> PartitionLog:
-        return PartitionLog()
+        return PartitionLog(storage=MemoryStorage(topic.segment_rules()))
 
     def started(self, *partitions: ClusterPartition) -> None:
         pass

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from coordwire.broker.log.disk import DiskRules
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import AppendRules
 from coordwire.broker.settings.settings import Settings
 from coordwire.coordinator import partition_of
@@ -100,7 +100,11 @@ class ClusterTopic:
         )
         self.flush_messages, self.flush_ms = (settings.number(f"flush.{unit}") for unit in ("messages", "ms"))
 
-    def disk_rules(self) -> DiskRules:
-        """The settings of the files of a log of this topic."""
+    def segment_rules(self) -> SegmentRules:
+        """The settings of the segments of a log of this topic."""
         settings = self.settings
-        return DiskRules(settings.number("segment.bytes"), settings.number("index.interval.bytes"))
+        return SegmentRules(
+            settings.number("segment.bytes"),
+            settings.number("index.interval.bytes"),
+            settings.number("segment.ms"),
+        )

@@ -7,6 +7,7 @@
     storage.py         the interface of the place that keeps a log's bytes, the place that is memory, and the
                        positions of batches, by offset and by time
     disk.py            on disk: segments, indexes, snapshots; disk_loading.py: loading at the start
+    retention.py       when a segment is full, and which segments go
     log_compaction.py  what compaction leaves of a log
     data_folder.py     a broker's data folder: its lock, identity and checkpoints
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from struct import Struct
 
 from coordwire.broker.log.data_folder import remove_partition, write_file
+from coordwire.broker.log.retention import LogSegment, SegmentRules
 from coordwire.broker.log.storage import BatchPlace
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch
@@ -28,35 +29,26 @@ from coordwire.segments import AbortedTransaction, TransactionIndex, write_snaps
 from coordwire.segments.names import FileKind, file_name, log_name
 from coordwire.segments.state_files import EPOCHS
 
-__all__ = ["FURTHEST", "DiskRules", "DiskStorage", "OpenSegment"]
-
-FURTHEST = (1 << 31) - 1
-"""The largest offset in a segment, counted from its first: an index has 4 bytes for it."""
+__all__ = ["DiskStorage", "OpenSegment"]
 
 _KINDS: tuple[FileKind, ...] = ("index", "timeindex", "txnindex", "snapshot", "log")
 _INDEX, _TIME = Struct(">ii"), Struct(">qi")
-
-
-@dataclass(frozen=True, slots=True)
-class DiskRules:
-    """The settings of a topic's files, in bytes."""
-
-    segment_bytes: int = 1 << 30
-    index_interval: int = 4096
 
 
 @dataclass(slots=True)
 class OpenSegment:
     """A segment of the log.
 
-    size: its bytes. positions: where its batches begin. unindexed: bytes since the last entry of the index.
-    latest, latest_offset: the largest timestamp, and the last offset of the batch that has it.
-    stamped: the last timestamp in the time index. synced: how many of its bytes are on the disk for certain.
+    size: its bytes. first: the largest timestamp of its first batch. positions: where its batches begin.
+    unindexed: bytes since the last entry of the index. latest, latest_offset: the largest timestamp, and the
+    last offset of the batch that has it. stamped: the last timestamp in the time index. synced: how many of
+    its bytes are on the disk for certain.
     """
 
     base_offset: int
     descriptor: int
     size: int = 0
+    first: int = -1
     unindexed: int = 0
     latest: int = -1
     latest_offset: int = -1
@@ -68,7 +60,7 @@ class OpenSegment:
 class DiskStorage:
     """A partition's folder. segments: those that it has, with the last one to be appended to."""
 
-    def __init__(self, folder: Path, rules: DiskRules, segments: list[OpenSegment] | None = None) -> None:
+    def __init__(self, folder: Path, rules: SegmentRules, segments: list[OpenSegment] | None = None) -> None:
         self.folder = folder
         self._rules = rules
         self._segments = segments or []
@@ -89,13 +81,13 @@ class DiskStorage:
     # --- appending ---
 
     def append(
-        self, data: bytes, batch: BatchPlace, producers: Callable[[], Iterable[ProducerEntry]]
+        self, data: bytes, batch: BatchPlace, producers: Callable[[], Iterable[ProducerEntry]], now: int
     ) -> None:
         segment = self._segments[-1]
-        if segment.size and (
-            segment.size + len(data) > self._rules.segment_bytes
-            or batch.last_offset - segment.base_offset > FURTHEST
-        ):
+        if self._rules.is_full(
+            segment.size, len(data), offset_delta=batch.last_offset - segment.base_offset,
+            first=segment.first, timestamp=batch.max_timestamp,
+        ):  # fmt: skip
             segment = self._roll(batch.base_offset, producers())
         self._write_all(segment, data)
         self._count += 1
@@ -104,6 +96,8 @@ class DiskStorage:
     def _note(self, segment: OpenSegment, size: int, last_offset: int, timestamp: int) -> None:
         """A batch follows in the segment's log: what its indexes say of it."""
         position = segment.size
+        if not position:
+            segment.first = timestamp
         segment.positions.append(position)
         segment.size += size
         if timestamp > segment.latest:
@@ -179,6 +173,19 @@ class DiskStorage:
                 _sync_folder(folder)
             self._has_new_names = False
 
+    def roll(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
+        if self._segments[-1].size:
+            self._roll(offset, producers)
+
+    def segments(self) -> list[LogSegment]:
+        return [
+            LogSegment(
+                segment.base_offset, segment.size, segment.latest,
+                os.fstat(segment.descriptor).st_mtime_ns // 1_000_000,
+            )
+            for segment in self._segments
+        ]  # fmt: skip
+
     def _roll(self, base: int, producers: Iterable[ProducerEntry]) -> OpenSegment:
         self._stamp(self._segments[-1])
         self._snapshot(base, producers)
@@ -253,7 +260,8 @@ class DiskStorage:
         if aborted:
             write_file(self.folder, path.name, TransactionIndex.pack(remaining))
         segment.size = segment.unindexed = 0
-        segment.latest, segment.latest_offset, segment.stamped = -1, segment.base_offset, -1
+        segment.first = segment.latest = segment.stamped = -1
+        segment.latest_offset = segment.base_offset
         segment.positions.clear()
         for start, stop in pairwise(edges):
             batch = RecordBatch(memoryview(os.pread(segment.descriptor, stop - start, start)))

@@ -15,10 +15,11 @@ from pathlib import Path
 from uuid import UUID
 
 from coordwire.broker.log.data_folder import DataFolderError, check_partition, short_id, write_file
-from coordwire.broker.log.disk import FURTHEST, DiskRules, DiskStorage, OpenSegment
+from coordwire.broker.log.disk import DiskStorage, OpenSegment
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.retention import FURTHEST, SegmentRules
 from coordwire.broker.log.storage import BatchPlace, BatchTable
 from coordwire.errors import DecodeError
 from coordwire.records import RecordBatch, batches
@@ -31,7 +32,7 @@ from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs,
 __all__ = ["create_log", "load_log", "read_topic_id"]
 
 
-def create_log(folder: Path, topic_id: UUID, rules: DiskRules, epoch: int = 0) -> PartitionLog:
+def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0) -> PartitionLog:
     """A new log in a new folder. Raises `OSError`, also where the folder is there."""
     folder.mkdir()
     write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
@@ -50,7 +51,7 @@ def read_topic_id(folder: Path) -> UUID | None:
         raise DataFolderError(f"{folder / METADATA}: {error}") from None
 
 
-def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int = 0) -> PartitionLog:
+def load_log(folder: Path, rules: SegmentRules, start_offset: int = 0, epoch: int = 0) -> PartitionLog:
     """The log in a folder. start_offset: where it begins, by the checkpoint; epoch: its leader's, as the
     metadata say.
 
@@ -134,7 +135,7 @@ def _epochs(folder: Path, loading: _Loading) -> LeaderEpochs:
 class _Loading:
     """What the segments say, one after the other."""
 
-    def __init__(self, folder: Path, rules: DiskRules) -> None:
+    def __init__(self, folder: Path, rules: SegmentRules) -> None:
         self.folder = folder
         self.rules = rules
         self.table = BatchTable()
@@ -190,6 +191,8 @@ class _Loading:
         place = BatchPlace(
             batch.base_offset, offset, batch.size, batch.max_timestamp, batch.partition_leader_epoch
         )
+        if not opened.positions:
+            opened.first = place.max_timestamp
         if place.max_timestamp > opened.latest:
             opened.latest, opened.latest_offset = place.max_timestamp, offset
         if opened.unindexed > self.rules.index_interval:

@@ -5,8 +5,8 @@ writes each batch again with the records that stay, at their offsets. Rules: rec
 go; a record without a key goes. A tombstone stays until the batch's delete horizon, which the first
 compaction after it sets, is over; so does the marker of a transaction that has no other record left. The last
 batch of a producer stays without its records, for its sequence, and its last marker where it has written
-nothing else, for its epoch (`Cleaner.cleanInto`). A batch that loses nothing keeps its bytes. So does a batch whose codec's library is not installed: its keys are not
-known, so the tombstones after it stay too.
+nothing else, for its epoch (`Cleaner.cleanInto`). A batch that loses nothing keeps its bytes. So does a batch
+whose codec's library is not installed: its keys are not known, so the tombstones after it stay too.
 """
 
 from __future__ import annotations

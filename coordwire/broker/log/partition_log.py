@@ -10,7 +10,7 @@ are called after the log has changed, so that parked fetches go on.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,7 @@ from typing import Protocol
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.log_compaction import compacted
 from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.retention import DeletePolicy, LogSegment, count_deleted
 from coordwire.broker.log.storage import BatchPlace, BatchTable, MemoryStorage, Storage
 from coordwire.broker.log.validation import AppendRules, RefusedRecords, stamped, validated
 from coordwire.enums import ErrorCode
@@ -148,7 +149,7 @@ class PartitionLog:
             return Appended(duplicate.base_offset, last, duplicate.timestamp, duplicate=True)
         base = self.end_offset
         data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
-        self._add(data)
+        self._add(data, now)
         append_time = now if rules.append_time else _NO_TIMESTAMP
         return Appended(base, self.end_offset - 1, append_time, missing_library=valid.missing_library)
 
@@ -159,7 +160,7 @@ class PartitionLog:
         """
         base = self.end_offset
         batch = RecordBatch(memoryview(data))
-        self._add(stamped(data, base, self.epoch, batch.max_timestamp, False))
+        self._add(stamped(data, base, self.epoch, batch.max_timestamp, False), batch.max_timestamp)
         return Appended(base, self.end_offset - 1, _NO_TIMESTAMP)
 
     def end_transaction(
@@ -187,7 +188,7 @@ class PartitionLog:
             )
         )
 
-    def _add(self, data: bytes) -> None:
+    def _add(self, data: bytes, now: int) -> None:
         batch = RecordBatch(memoryview(data))
         place = BatchPlace(
             batch.base_offset, batch.last_offset, len(data), batch.max_timestamp, batch.partition_leader_epoch
@@ -195,7 +196,7 @@ class PartitionLog:
         try:
             if self.watch is not None:
                 self.watch.before_append()
-            self._storage.append(data, place, self.producers.entries)
+            self._storage.append(data, place, self.producers.entries, now)
         except OSError as error:
             self.storage_failed()
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
@@ -361,18 +362,32 @@ class PartitionLog:
             self._changed(0)
         return self.start_offset
 
-    def retained_from(self, now: int, most_ms: int, most_bytes: int) -> int:
-        """Where the log begins if batches go that are older than this, or too many; -1 for no bound."""
-        size, offset = self.size, self.start_offset
-        for number in range(self._table.beginning(self.last_stable_offset)):
-            place = self._table[number]
-            old = most_ms >= 0 and 0 <= place.max_timestamp < now - most_ms
-            much = most_bytes >= 0 and size - place.size >= most_bytes
-            if not (old or much):
-                break
-            size -= place.size
-            offset = place.last_offset + 1
-        return offset
+    def segments(self) -> list[LogSegment]:
+        """Its segments, in their order."""
+        return self._storage.segments()
+
+    def remove_old(self, now: int, policies: Iterable[DeletePolicy]) -> bool:
+        """Remove the oldest segments, as these policies say, up to the last stable offset; gives whether the
+        log begins at another offset then. The active segment is closed first if it is to go. Raises
+        `RefusedRecords`."""
+        segments = self.segments()
+        count = count_deleted(
+            segments, policies, now=now, end=self.end_offset, stable=self.last_stable_offset
+        )
+        if not count:
+            return False
+        following = self.end_offset if count == len(segments) else segments[count].base_offset
+        if count == len(segments):
+            try:
+                self._storage.roll(following, self.producers.entries())
+            except OSError as error:
+                self.storage_failed()
+                raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        if following > self.start_offset:
+            self.delete_before(following)
+            return True
+        self._storage.drop_first(0, self.start_offset)
+        return False
 
     @property
     def can_compact(self) -> bool:

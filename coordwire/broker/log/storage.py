@@ -12,13 +12,15 @@ place at or above a time is the first batch that reaches it.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from coordwire.broker.log.retention import LogSegment, SegmentRules
 from coordwire.messages.producer_snapshot import ProducerEntry
+from coordwire.records import RecordBatch
 from coordwire.segments import AbortedTransaction
 
 __all__ = ["BatchPlace", "BatchTable", "MemoryStorage", "Storage"]
@@ -129,8 +131,16 @@ class Storage(Protocol):
         data: bytes,
         batch: BatchPlace,
         producers: Callable[[], Iterable[ProducerEntry]],
+        now: int,
     ) -> None:
-        """Add a batch. producers: gives them as of before it, for the snapshot that a new segment has."""
+        """Add a batch. producers: gives them as of before it, for the snapshot that a new segment has.
+        now: in milliseconds since the epoch."""
+
+    def roll(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
+        """Begin a new segment at the log's end, unless the last one is empty. Raises `OSError`."""
+
+    def segments(self) -> list[LogSegment]:
+        """The segments, in their order: at least one."""
 
     def aborted(self, transaction: AbortedTransaction) -> None:
         """The last batch aborted a transaction."""
@@ -142,7 +152,8 @@ class Storage(Protocol):
         """The bytes of the batches from number `first` up to, without, `end`."""
 
     def drop_first(self, count: int, start_offset: int) -> None:
-        """The log begins at an offset now; so many batches at the start are no longer needed."""
+        """The log begins at an offset now; so many batches at the start are no longer needed, nor are the
+        segments before it."""
 
     @property
     def can_rewrite(self) -> bool:
@@ -170,16 +181,54 @@ class Storage(Protocol):
         """The partition was deleted: remove what this storage wrote. It is closed afterwards."""
 
 
-class MemoryStorage:
-    """Bytes in memory, an object a batch."""
+@dataclass(slots=True)
+class _MemorySegment:
+    """count: its batches that the log still has. size, latest: as of `LogSegment`. first: the largest
+    timestamp of its first batch, -1 for none."""
 
-    def __init__(self) -> None:
+    base_offset: int
+    modified_ms: int = -1
+    count: int = 0
+    size: int = 0
+    latest: int = -1
+    first: int = -1
+
+
+class MemoryStorage:
+    """Bytes in memory, an object a batch, in segments as on disk."""
+
+    def __init__(self, rules: SegmentRules | None = None) -> None:
+        self._rules = rules or SegmentRules()
         self._batches: list[bytes] = []
+        self._segments = [_MemorySegment(0)]
 
     def append(
-        self, data: bytes, batch: BatchPlace, producers: Callable[[], Iterable[ProducerEntry]]
+        self, data: bytes, batch: BatchPlace, producers: Callable[[], Iterable[ProducerEntry]], now: int
     ) -> None:
+        segment = self._segments[-1]
+        if self._rules.is_full(
+            segment.size, len(data), offset_delta=batch.last_offset - segment.base_offset,
+            first=segment.first, timestamp=batch.max_timestamp,
+        ):  # fmt: skip
+            segment = _MemorySegment(batch.base_offset)
+            self._segments.append(segment)
+        if not segment.size:
+            segment.first = batch.max_timestamp
+        segment.count += 1
+        segment.size += len(data)
+        segment.latest = max(segment.latest, batch.max_timestamp)
+        segment.modified_ms = now
         self._batches.append(data)
+
+    def roll(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
+        if self._segments[-1].size:
+            self._segments.append(_MemorySegment(offset))
+
+    def segments(self) -> list[LogSegment]:
+        return [
+            LogSegment(segment.base_offset, segment.size, segment.latest, segment.modified_ms)
+            for segment in self._segments
+        ]
 
     def aborted(self, transaction: AbortedTransaction) -> None:
         pass
@@ -192,14 +241,42 @@ class MemoryStorage:
 
     def drop_first(self, count: int, start_offset: int) -> None:
         del self._batches[:count]
+        for segment in self._segments:
+            dropped = min(count, segment.count)
+            segment.count -= dropped
+            count -= dropped
+        following = bisect_right(self._segments, start_offset, 1, key=lambda segment: segment.base_offset)
+        del self._segments[: following - 1]
 
     can_rewrite = True
 
     def rewrite(self, first: int, batches: list[bytes | None]) -> None:
-        self._batches[first : first + len(batches)] = [batch for batch in batches if batch is not None]
+        end = first + len(batches)
+        new = [*self._batches[:first], *batches, *self._batches[end:]]
+        number = 0
+        for segment in self._segments:
+            following = number + segment.count
+            remaining = [data for data in new[number:following] if data is not None]
+            segment.size += sum(map(len, remaining)) - sum(map(len, self._batches[number:following]))
+            number, segment.count = following, len(remaining)
+        self._batches = [data for data in new if data is not None]
 
     def drop_last(self, count: int, end_offset: int) -> None:
-        del self._batches[len(self._batches) - count :]
+        while count:
+            segment = self._segments[-1]
+            dropped = min(count, segment.count)
+            if dropped == segment.count and len(self._segments) > 1:
+                self._segments.pop()
+            elif dropped:
+                remaining = self._batches[len(self._batches) - segment.count : -dropped]
+                segment.size -= sum(map(len, self._batches[-dropped:]))
+                segment.latest = max(
+                    (RecordBatch(memoryview(data)).max_timestamp for data in remaining), default=-1
+                )
+                segment.count -= dropped
+            if dropped:
+                del self._batches[-dropped:]
+            count -= dropped
 
     def epochs_changed(self, encoded: bytes) -> None:
         pass
@@ -215,3 +292,4 @@ class MemoryStorage:
 
     def delete(self) -> None:
         self._batches.clear()
+        self._segments = [_MemorySegment(0)]

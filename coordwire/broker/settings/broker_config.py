@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from coordwire.broker.log.retention import DeletePolicy
 from coordwire.broker.security.authorizer import Authorizer
 from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.broker.settings.settings import TOPIC_SETTINGS, checked
@@ -77,7 +78,8 @@ class BrokerConfig:
     that all connections hold together (see `ConnectionMemory`); what exceeds it waits, or the client that
     does not read is closed. max_connections: of one node, None for any number; others are closed.
     retention_check_ms: how often topics lose what their retention and compaction remove; 0 for only when a
-    test asks (`moves.clean`).
+    test asks (`moves.clean`). delete_policies: which further segments go, beside those that retention.bytes
+    and retention.ms let go.
     racks: of the nodes in their order, as `broker.rack`; nodes without one have none. replica_selector_class:
     "RackAwareReplicaSelector" sends consumers that name a rack to a replica in sync there (KIP-392), None to
     leaders only; Kafka's full class names will do.
@@ -109,6 +111,7 @@ class BrokerConfig:
     memory: int = 256 << 20
     max_connections: int | None = None
     retention_check_ms: int = 0
+    delete_policies: tuple[DeletePolicy, ...] = ()
     racks: tuple[str, ...] = ()
     replica_selector_class: str | None = None
     as_of: str | None = None

@@ -22,6 +22,7 @@ The ZooKeeper consumer
 Drafts 1 and 2
     draft_broker.py           the cluster: its id and topics, and the election (draft 3's too)
     pinging_coordinator.py    the coordinator's registry, failure detection, queues of rebalances, commits
+    rebalance_queue.py        a handler's queue of groups to rebalance
     draft_1_broker.py         the first draft's coordinator
     draft_2_broker.py         the detailed design's coordinator
     discovering_consumer.py   a consumer up to its registration

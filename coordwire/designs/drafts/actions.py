@@ -70,10 +70,11 @@ class AskZooKeeper:
 @dataclass(frozen=True, slots=True)
 class AskOffsetManager:
     """Send Kafka's own request to the offset manager of the group; `offset_manager_reply` with this number
-    gives the answer, or None where there will be none."""
+    gives the answer, or None where there will be none. client_id: of the request's header."""
 
     number: int
     request: Message
+    client_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

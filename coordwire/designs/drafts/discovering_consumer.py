@@ -2,9 +2,10 @@
 
 Source: "On Consumer Startup" of the first draft, and section 7 of the detailed design. Strategy: one
 connection to a known broker, then one to the coordinator; whatever ends one of them early leads back to the
-next broker. Rules: the coordinator sends the requests from then on. A consumer that receives nothing for its
-time rediscovers the coordinator. Fetchers are what `FetchersStarted` and `FetchersStopped` say; where a Start
-names no threads, the consumer divides each topic's partitions among its own, in ranges.
+next broker, and each broker that cannot be reached is noted. Rules: the coordinator sends the requests from
+then on. A consumer that receives nothing for its time rediscovers the coordinator. Fetchers are what
+`FetchersStarted` and `FetchersStopped` say; where a Start names no threads, the consumer divides each topic's
+partitions among its own, in ranges.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         self._silence_ms = silence_ms
         self._retry_ms = retry_ms
         self._connection: int | None = None
+        self._address = BrokerAddress("", 0)
 
     # --- what each draft has of its own ---
 
@@ -79,9 +81,6 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
     def subscription(self) -> tuple[str, TopicInterest | None]:
         """Its id, and what it reads; None for a topic_count that every coordinator refuses."""
         raise NotImplementedError
-
-    def on_unreachable(self) -> None:
-        """The broker that was chosen cannot be connected to; the next one follows."""
 
     def on_no_broker(self) -> None:
         """All known brokers were tried in vain."""
@@ -102,6 +101,7 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
             self.on_no_broker()
             return
         self.state = ConsumerState.CONNECTING
+        self._address = address
         self._connection = self.connect(*address)
         self._expect_sound()
 
@@ -148,7 +148,7 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         if had is ConsumerState.CLOSED:
             self._leave_connection()
         elif had is ConsumerState.CONNECTING:
-            self.on_unreachable()
+            self.note("BrokerUnreachable", f"{self._address.host}:{self._address.port}")
             self.discover()
         else:
             self.retry()
@@ -171,7 +171,11 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
     # --- silence ---
 
     def _expect_sound(self) -> None:
-        self.after(_SILENCE, self._silence_ms, self._fall_silent)
+        self.expect_sound_within(self._silence_ms)
+
+    def expect_sound_within(self, limit_ms: int) -> None:
+        """The connection counts as lost if nothing is received for this time."""
+        self.after(_SILENCE, limit_ms, self._fall_silent)
 
     def _fall_silent(self) -> None:
         self.note("Silence", self.state.value)

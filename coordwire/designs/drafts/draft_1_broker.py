@@ -46,6 +46,8 @@ __all__ = ["FirstDraftBroker", "starting_offset"]
 class FirstDraftBroker(PingingCoordinator):
     """A broker that speaks draft-1."""
 
+    pings_at_once = True  # a consumer expects its first request within its ping interval
+
     # --- any broker ---
 
     def _on_Draft1ConsultRequest(

@@ -1,9 +1,9 @@
 """A consumer of the first draft.
 
 Source: the consumer coordinator's first draft, "On Consumer Startup" and "On Consumer Handling Coordinator
-Request". Rules of this draft: known brokers are tried in random order, each once; a consumer that receives
-nothing rediscovers the coordinator, but its fetchers run on until a Stop, since the text lets nothing else
-stop them.
+Request". Rules of this draft: known brokers are tried in random order, each once; the first request is
+expected within one ping interval; a consumer that receives nothing rediscovers the coordinator, but its
+fetchers run on until a Stop, since the text lets nothing else stop them.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ class FirstDraftConsumer(DiscoveringConsumer):
         )  # fmt: skip
 
     def on_registration_sent(self) -> None:
-        """There is no answer: from now on it reads requests."""
+        """There is no answer: from now on it reads requests, the first one within ping_interval_ms."""
         self.state = ConsumerState.REGISTERED
+        self.expect_sound_within(min(self.config.ping_interval_ms, self.config.silence_ms))
 
     # --- the coordinator's requests ---
 

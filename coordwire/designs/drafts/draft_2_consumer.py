@@ -69,7 +69,6 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         super().__init__(known, config.silence_ms, config.retry_backoff_ms, now)
         self.config = config
         self._turn = 0
-        self._asked = BrokerAddress("", 0)
         self._refused_in_a_row = 0
         self._shutting_down = False
         self._last_offsets_sent = False
@@ -89,12 +88,7 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self._refused_in_a_row += 1
         numbers = sorted(self.cluster)
         self._turn += 1
-        self._asked = self.cluster[numbers[(self._turn - 1) % len(numbers)]]
-        return self._asked
-
-    def on_unreachable(self) -> None:
-        """Step 1.1: an error in the log."""
-        self.note("BrokerUnreachable", f"{self._asked.host}:{self._asked.port}")
+        return self.cluster[numbers[(self._turn - 1) % len(numbers)]]
 
     def on_no_broker(self) -> None:
         """Step 1.2: it keeps retrying; brokers that it has learnt of may be gone, so it begins with those of
@@ -155,12 +149,12 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         return DraftError.NONE if consumer_id == self.config.consumer_id else DraftError.UNKNOWN_CONSUMER
 
     def _on_Draft2PingRequest(self, event: RequestReceived, request: Draft2PingRequest) -> None:
+        """Step 1 comes first: a consumer that shuts down answers, whatever its fetchers do."""
         assert self._connection is not None
-        if self._out_of_range:  # step 2
+        if self._out_of_range and not self._shutting_down:  # step 2
             self._out_of_range = False
             self.on_lost()
-            if not self._shutting_down:
-                self.retry()
+            self.retry()
             return
         response = Draft2PingResponse(
             error_code=self._error(request.consumer_id), consumer_id=self.config.consumer_id,

@@ -41,16 +41,17 @@ class BrokerAddress(NamedTuple):
 class BrokerSettings:
     """A broker's settings, times in milliseconds.
 
-    rebalance_handlers: threads, each with a queue of groups; handler_us: the time in microseconds that one
-    works on the Start or Stop of a consumer. batch_offsets: whether draft 1 writes offsets in an interval, as
-    its "possible improvements" have it, and not with each ping. min_session_timeout_ms, max_ping_retries,
-    offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself. coordinators: into
-    how many subsets the groups are divided, each with a coordinator of its own (the detailed design, section
-    1; the new consumer's "coordinator id based on consumer group"); 1: one for all. election_delay_ms: where
-    there are several, how long a broker waits before it is a candidate, so that brokers which start together
-    share them. new_cluster_id: the id that the broker gives the cluster if it has none; None for a cluster
-    without ids. topics: those that the broker has, each with the number of its partitions; others may be in
-    ZooKeeper.
+    rebalance_handlers: threads, each with a queue of groups; rebalance_queue_size: how many groups such a
+    queue holds, by default as many as Kafka's queued.max.requests; handler_us: the time in microseconds that
+    one works on the Start or Stop of a consumer. batch_offsets: whether draft 1 writes offsets in an
+    interval, as its "possible improvements" have it, and not with each ping. min_session_timeout_ms,
+    max_ping_retries, offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself.
+    coordinators: into how many subsets the groups are divided, each with a coordinator of its own (the
+    detailed design, section 1; the new consumer's "coordinator id based on consumer group"); 1: one for all.
+    election_delay_ms: where there are several, how long a broker waits before it is a candidate, so that
+    brokers which start together share them. new_cluster_id: the id that the broker gives the cluster if it
+    has none; None for a cluster without ids. topics: those that the broker has, each with the number of its
+    partitions; others may be in ZooKeeper.
 
     The others are what the detailed design's section 13 leaves open. endless_retries: a rebalance is retried
     until it succeeds, after a third of the longest session timeout each time; delete_empty_groups: the
@@ -60,6 +61,7 @@ class BrokerSettings:
     broker_id: int
     address: BrokerAddress
     rebalance_handlers: int = 4
+    rebalance_queue_size: int = 500
     handler_us: int = 0
     batch_offsets: bool = False
     max_rebalance_retries: int = 4

@@ -10,7 +10,6 @@ time; a group stays when its last consumer has gone, as section 13 of the detail
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,6 +22,7 @@ from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_owners, read_partitions
+from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
@@ -101,16 +101,20 @@ class PingingCoordinator(DraftBroker):
     """A broker with the coordinator of drafts 1 and 2.
 
     closed_fails: whether a Stop or Start that meets a closed connection fails its attempt at once; else its
-    watcher has to expire.
+    watcher has to expire. pings_at_once: whether the first ping is due when a consumer registers; else an
+    interval later.
     """
 
     closed_fails = False
+    pings_at_once = False
 
     def __init__(self, settings: BrokerSettings, *, now: int = 0) -> None:
         super().__init__(settings, now=now)
         self.groups: dict[str, GroupRegistry] = {}
         self._consumers: dict[int, ConsumerRegistry] = {}
-        self._queues: list[deque[str]] = [deque() for _ in range(max(settings.rebalance_handlers, 1))]
+        self._queues = [
+            RebalanceQueue(settings.rebalance_queue_size) for _ in range(max(settings.rebalance_handlers, 1))
+        ]
         self._handled: dict[int, str] = {}
         self._postponed: dict[str, bool] = {}
 
@@ -166,12 +170,10 @@ class PingingCoordinator(DraftBroker):
         self.end(_startup(office))
         groups = {group.group_id: group for group in self.groups_of(office)}
         for number, queue in enumerate(self._queues):
-            waiting = [name for name in queue if name not in groups]
             if not self.offices or self._handled.get(number) in groups:
                 self.end(("handler", str(number)))
-            queue.clear()
-            queue.extend(waiting)
-            if waiting and not self.runs(("handler", str(number))):
+            queue.remove(groups)
+            if queue.groups and not self.runs(("handler", str(number))):
                 self.run(("handler", str(number)), self._handle(number))
         for connection, consumer in list(self._consumers.items()):
             if consumer.group_id in groups:
@@ -239,7 +241,7 @@ class PingingCoordinator(DraftBroker):
         group.topics |= set(consumer.interest.streams(self.partitions))
         group.registered.add(consumer.consumer_id)
         self._consumers[connection] = consumer
-        self._schedule_ping(consumer)
+        self._schedule_ping(consumer, 0 if self.pings_at_once else consumer.ping_ms)
         return group
 
     def is_known(self, consumer: ConsumerRegistry) -> bool:
@@ -262,8 +264,8 @@ class PingingCoordinator(DraftBroker):
 
     # --- failure detection ---
 
-    def _schedule_ping(self, consumer: ConsumerRegistry) -> None:
-        self.after(("ping", *consumer.key), consumer.ping_ms, lambda: self._ping(consumer))
+    def _schedule_ping(self, consumer: ConsumerRegistry, delay_ms: int) -> None:
+        self.after(("ping", *consumer.key), delay_ms, lambda: self._ping(consumer))
 
     def _ping(self, consumer: ConsumerRegistry) -> None:
         """The scheduler's turn for one consumer: ping it unless its channel is held, or a ping waits."""
@@ -271,7 +273,8 @@ class PingingCoordinator(DraftBroker):
             self.send_to(consumer, self.ping_request(consumer))
             consumer.pinged = True
             self.after(("pong", *consumer.key), consumer.answer_ms, lambda: self._unanswered(consumer))
-        self._schedule_ping(consumer)  # after the watcher, which so comes first where both are due
+        # After the watcher, which so comes first where both are due.
+        self._schedule_ping(consumer, consumer.ping_ms)
 
     def _unanswered(self, consumer: ConsumerRegistry) -> None:
         """The watcher of a ping expired."""
@@ -357,7 +360,8 @@ class PingingCoordinator(DraftBroker):
             return
         group.queued = True
         number = self.find_handler(group)
-        self._queues[number].append(group.group_id)
+        if not self._queues[number].put(group.group_id):
+            self.note("RebalanceQueueFull", f"{group.group_id} waits for handler {number}")
         key = ("handler", str(number))
         if not self.runs(key):
             self.run(key, self._handle(number))
@@ -383,8 +387,8 @@ class PingingCoordinator(DraftBroker):
         """One handler: its queue, group by group, each with its retries."""
         queue = self._queues[number]
         yield Wait(self.now)  # a handler is a thread of its own: it begins when the caller is done
-        while queue:
-            group = self.groups[queue.popleft()]
+        while (group_id := queue.take()) is not None:
+            group = self.groups[group_id]
             group.handler = number
             self._handled[number] = group.group_id
             self.on_dequeued(group)

@@ -100,32 +100,37 @@ class SortBy(Enum):
     BROKER = "broker"
 
 
-def filtered_interest(interest: TopicInterest, release: KafkaRelease) -> TopicInterest:
-    """The interest of an application's `topic_count`: its expression is what a TopicFilter makes of it."""
+def filtered_interest(interest: TopicInterest, internal_topics: frozenset[str]) -> TopicInterest:
+    """The interest of an application's `topic_count`: its expression is what a TopicFilter makes of it.
+    internal_topics: those that it leaves out."""
     count = interest.count
     if isinstance(count, StaticTopics):
         return interest
     pattern = WildcardTopics(topic_filter(count.pattern), count.streams, blacklist=count.blacklist)
-    return TopicInterest(pattern, internal_topics=release.internal_topics)
+    return TopicInterest(pattern, internal_topics=internal_topics)
 
 
 @lru_cache(maxsize=16_384)
-def registered_interest(data: bytes, release: KafkaRelease) -> TopicInterest:
+def registered_interest(data: bytes, internal_topics: frozenset[str]) -> TopicInterest:
     """The interest of a registration node; many consumers read the same node. Raises `DecodeError`."""
-    return filtered_interest(TopicInterest(Registration.parse(data).topic_count), release)
+    return filtered_interest(TopicInterest(Registration.parse(data).topic_count), internal_topics)
 
 
 Plan: TypeAlias = dict[str, dict[DraftPartition, str]]
 """The partitions of each consumer, each with its thread."""
 
 
-def range_plan(reads: Sequence[OperationOutcome], release: KafkaRelease, sort_by: SortBy) -> Plan | str:
+def range_plan(
+    reads: Sequence[OperationOutcome], internal_topics: frozenset[str], sort_by: SortBy
+) -> Plan | str:
     """RangeAssignor, for each topic by itself. reads: of topics and of all registrations; a text if one of
     them could not be read."""
-    return _RANGE_PLANS[release, sort_by](reads)
+    return _RANGE_PLANS[internal_topics, sort_by](reads)
 
 
-def _range_plan(release: KafkaRelease, sort_by: SortBy, reads: Sequence[OperationOutcome]) -> Plan | str:
+def _range_plan(
+    internal_topics: frozenset[str], sort_by: SortBy, reads: Sequence[OperationOutcome]
+) -> Plan | str:
     partitions = {}
     try:
         for outcome in reads:
@@ -133,7 +138,9 @@ def _range_plan(release: KafkaRelease, sort_by: SortBy, reads: Sequence[Operatio
             if above == _TOPICS:
                 partitions[name] = _ordered(outcome, sort_by)
         threads = _threads(
-            (outcome for outcome in reads if not outcome.path.startswith(_TOPICS)), partitions, release
+            (outcome for outcome in reads if not outcome.path.startswith(_TOPICS)),
+            partitions,
+            internal_topics,
         )
     except _Unreadable as error:
         return str(error)
@@ -151,6 +158,7 @@ def round_robin_plan(
     registrations: Sequence[OperationOutcome],
     names: Iterable[str],
     release: KafkaRelease,
+    internal_topics: frozenset[str],
 ) -> Plan | str:
     """RoundRobinAssignor: partitions by Java's hash of their texts, to the threads in turn.
 
@@ -160,7 +168,7 @@ def round_robin_plan(
     old = release is KafkaRelease.KAFKA_0_8_2
     partitions = []
     try:
-        threads = _threads(registrations, names, release)
+        threads = _threads(registrations, names, internal_topics)
         for outcome in topics:
             topic = outcome.path.rpartition("/")[2]
             if topic in threads:
@@ -180,11 +188,11 @@ def round_robin_plan(
 
 
 def read_topics(
-    registrations: Sequence[OperationOutcome], names: Iterable[str], release: KafkaRelease
+    registrations: Sequence[OperationOutcome], names: Iterable[str], internal_topics: frozenset[str]
 ) -> list[str] | str:
     """The topics that any consumer reads; a text if a registration could not be read."""
     try:
-        return sorted(_threads(registrations, names, release))
+        return sorted(_threads(registrations, names, internal_topics))
     except _Unreadable as error:
         return str(error)
 
@@ -194,7 +202,7 @@ class _Unreadable(Exception):
 
 
 def _threads(
-    registrations: Iterable[OperationOutcome], names: Iterable[str], release: KafkaRelease
+    registrations: Iterable[OperationOutcome], names: Iterable[str], internal_topics: frozenset[str]
 ) -> dict[str, list[str]]:
     """The threads that read each topic. A registration that is gone is left out: a watch reports that."""
     threads: dict[str, list[str]] = {}
@@ -203,7 +211,7 @@ def _threads(
         if outcome.ok:
             consumer = outcome.path.rpartition("/")[2]
             try:
-                interest = registered_interest(outcome.data, release)
+                interest = registered_interest(outcome.data, internal_topics)
             except DecodeError as error:
                 raise _Unreadable(f"{outcome.path}: {error}") from None
             count = interest.count
@@ -230,7 +238,7 @@ def _ordered(outcome: OperationOutcome, sort_by: SortBy) -> list[str]:
 
 
 _RANGE_PLANS = {
-    (release, sort_by): RecentValues(partial(_range_plan, release, sort_by), 16)
-    for release in KafkaRelease
+    (internal_topics, sort_by): RecentValues(partial(_range_plan, internal_topics, sort_by), 16)
+    for internal_topics in {frozenset[str](), *(release.internal_topics for release in KafkaRelease)}
     for sort_by in SortBy
 }

@@ -15,13 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.designs.drafts.actions import DraftPartition, EndSession, FetchersStarted, FetchersStopped
 from coordwire.designs.drafts.consumer_streams import (
+    DEFAULT_DECODERS,
     ConsumerFetcherManager,
     ConsumerStreams,
+    Decoders,
     StreamingConsumer,
+    StreamSettings,
 )
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.topic_interest import TopicInterest
@@ -55,6 +59,7 @@ __all__ = [
     "MessageStreamsExist",
     "ZooKeeperConsumer",
     "ZooKeeperConsumerConfig",
+    "transient_consumer_id",
 ]
 
 _TOPICS = "/brokers/topics"
@@ -68,7 +73,8 @@ class ZooKeeperConsumerConfig:
     """A consumer's settings, with the names and defaults of Kafka 0.8, in milliseconds.
 
     kafka_version: the release to follow where documents and releases differ; None: the documents, so that
-    each change of the brokers is a rebalance. sort_by: what is divided into ranges.
+    each change of the brokers is a rebalance. sort_by: what is divided into ranges. exclude_internal_topics:
+    whether wildcards leave Kafka's own topics out. The others of streams are those of `StreamSettings`.
     """
 
     group_id: str
@@ -84,6 +90,25 @@ class ZooKeeperConsumerConfig:
     offsets_storage: Literal["zookeeper", "kafka"] = "zookeeper"
     dual_commit_enabled: bool = False
     offsets_commit_max_retries: int = 5
+    exclude_internal_topics: bool = True
+    queued_max_messages: int = 2
+    consumer_timeout_ms: int = -1
+    fetch_message_max_bytes: int = 1 << 20
+    client_id: str | None = None
+
+    @property
+    def internal_topics(self) -> frozenset[str]:
+        """Topics that a wildcard leaves out."""
+        return self.release.internal_topics if self.exclude_internal_topics else frozenset()
+
+    @property
+    def stream_settings(self) -> StreamSettings:
+        """Those of the streams; client.id is the group's by default."""
+        return StreamSettings(
+            queued_max_messages=self.queued_max_messages, consumer_timeout_ms=self.consumer_timeout_ms,
+            fetch_message_max_bytes=self.fetch_message_max_bytes,
+            client_id=self.group_id if self.client_id is None else self.client_id,
+        )  # fmt: skip
 
     @property
     def offset_settings(self) -> OffsetSettings:
@@ -98,6 +123,12 @@ class ZooKeeperConsumerConfig:
     def release(self) -> KafkaRelease:
         """The release whose rules hold; the documents are of the time of 1.1."""
         return KafkaRelease(self.kafka_version or KafkaRelease.KAFKA_1_1)
+
+
+def transient_consumer_id(hostname: str, uuid: UUID) -> str:
+    """An id that no other consumer has, nor the same one when it starts again, of the implementation page's
+    form "hostname:uuid"."""
+    return f"{hostname}:{uuid}"
 
 
 class MessageStreamsExist(CoordwireError):
@@ -115,24 +146,34 @@ class ConsumerRebalanceListener:
 
 
 class ZooKeeperConsumer(Machine, StreamingConsumer):
-    """One consumer. Raises `DecodeError` or `EncodeError` for a topic_count or ids that cannot be used."""
+    """One consumer. decoders: of its messages' keys and values, as createMessageStreams is given them.
 
-    def __init__(self, config: ZooKeeperConsumerConfig, *, now: int = 0) -> None:
+    Raises `DecodeError` or `EncodeError` for a topic_count or ids that cannot be used.
+    """
+
+    def __init__(
+        self, config: ZooKeeperConsumerConfig, *, now: int = 0, decoders: Decoders = DEFAULT_DECODERS
+    ) -> None:
         super().__init__(now=now)
         self.config = config
-        self.interest = filtered_interest(TopicInterest.parse(config.topic_count), config.release)
+        self.interest = filtered_interest(TopicInterest.parse(config.topic_count), config.internal_topics)
         group = Registration.path(config.group_id, config.consumer_id).rpartition("/ids/")[0]
         self._ids = f"{group}/ids"
         self._own_id = f"{self._ids}/{config.consumer_id}"
         self.owned: dict[DraftPartition, int] = {}
         """What the consumer counts as its own (the topic registry), each with how far it has consumed."""
-        self.streams = ConsumerStreams(self.interest.count, config.consumer_id)
+        self.decoders = decoders
+        self.streams = ConsumerStreams(
+            self.interest.count, config.consumer_id, settings=config.stream_settings
+        )
         """What createMessageStreams returns: they stay the same through all rebalances."""
         self.fetchers = ConsumerFetcherManager()
         self.threads: Mapping[DraftPartition, str] = {}
         self.fetching = False
         self.rebalances = 0
-        self.offsets = GroupOffsets(self, config.group_id, config.offset_settings)
+        self.offsets = GroupOffsets(
+            self, config.group_id, config.offset_settings, client_id=config.stream_settings.client_id
+        )
         self._triggered = False
         self._has_streams = False
         self._listener = ConsumerRebalanceListener()
@@ -278,7 +319,7 @@ class ZooKeeperConsumer(Machine, StreamingConsumer):
         if not own.ok:
             return False
         try:
-            planned = registered_interest(own.data, self.config.release).streams(topics.children)
+            planned = registered_interest(own.data, self.config.internal_topics).streams(topics.children)
         except DecodeError as error:
             self.note("UnreadableNode", f"{own.path}: {error}")
             return False
@@ -338,13 +379,13 @@ class ZooKeeperConsumer(Machine, StreamingConsumer):
         """The ownership that follows from what was read, by consumer; what could not be read as a text."""
         config = self.config
         if config.partition_assignment_strategy == "range":
-            return range_plan(reads, config.release, config.sort_by)
+            return range_plan(reads, config.internal_topics, config.sort_by)
         registrations = [outcome for outcome in reads if outcome.path.startswith(f"{self._ids}/")]
-        names = read_topics(registrations, topics, config.release)
+        names = read_topics(registrations, topics, config.internal_topics)
         if isinstance(names, str):
             return names
         partitions = yield tuple(GetData(Topic.path(name)) for name in names) or (GetData(_TOPICS),)
-        return round_robin_plan(partitions, registrations, topics, config.release)
+        return round_robin_plan(partitions, registrations, topics, config.release, config.internal_topics)
 
     def _stop(self) -> None:
         """closeFetchers. What waits in the queues was not consumed: its next owner fetches it again."""

@@ -55,13 +55,17 @@ class OffsetSettings:
 
 
 class GroupOffsets:
-    """The offsets of a consumer's group. committed: what this consumer has committed, wherever it should."""
+    """The offsets of a consumer's group. committed: what this consumer has committed, wherever it should.
+    client_id: of the requests to the offset manager."""
 
-    def __init__(self, machine: Machine, group_id: str, settings: OffsetSettings) -> None:
+    def __init__(
+        self, machine: Machine, group_id: str, settings: OffsetSettings, *, client_id: str = ""
+    ) -> None:
         self.settings = settings
         self.committed: dict[DraftPartition, int] = {}
         self._machine = machine
         self._group_id = group_id
+        self._client_id = client_id
         self._written: dict[DraftPartition, int] = {}  # checkpointedZkOffsets
         self._asks = 0
         self._answers: dict[int, Message | None] = {}
@@ -160,7 +164,7 @@ class GroupOffsets:
         self._asks += 1
         number, machine = self._asks, self._machine
         self._waits.add(number)
-        machine.do(AskOffsetManager(number, request))
+        machine.do(AskOffsetManager(number, request, self._client_id))
         until = machine.now + self.settings.offsets_channel_socket_timeout_ms
         while number not in self._answers and machine.now < until:
             yield Wait(until)

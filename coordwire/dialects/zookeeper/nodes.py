@@ -30,6 +30,7 @@ from coordwire.dialects.zookeeper.checks import (
 from coordwire.dialects.zookeeper.topic_count import StaticTopics, TopicCount, WildcardTopics, stream_count
 from coordwire.errors import Malformed, OutOfRange
 
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _CLUSTER_ID = re.compile(r"[a-zA-Z0-9_-]{1,22}")
 
 
@@ -154,17 +155,41 @@ class Registration(_JsonNode):
     """`/consumers/[group]/ids/[consumer]`, ephemeral: what a consumer reads.
 
     subscription: streams by topic, or by the regular expression where `pattern` is "white_list" or
-    "black_list" (else "static"). timestamp: ms since the epoch.
+    "black_list" (else "static"). timestamp: ms since the epoch. version: None for the oldest form,
+    `topic1,topic2`, whose topics have one stream each and which has no other field.
     """
 
     _keys_: ClassVar[dict[str, tuple[Check, bool]]] = {
         "version": (int32, True), "subscription": (map_of(string, stream_count), True),
         "pattern": (string, False), "timestamp": (time_ms, False),
     }  # fmt: skip
-    version: int = 1
+    version: int | None = 1
     subscription: dict[str, int] = field(default_factory=dict)
     pattern: str | None = "static"
     timestamp: int | None = None
+
+    @classmethod
+    def parse(cls, data: bytes | str) -> Registration:
+        text = text_of(data, "a Registration node")
+        if text.lstrip()[:1] == "{":
+            return super(Registration, cls).parse(text)
+        names = text.split(",")
+        if wrong := next((name for name in names if not _TOPIC_NAME.fullmatch(name)), None):
+            raise Malformed(f"expected a JSON object or topics, got {wrong[:100]!r}", 0, "subscription")
+        if not all(names) or len(set(names)) < len(names):
+            raise Malformed("expected each topic once", 0, "subscription")
+        return cls(version=None, subscription=dict.fromkeys(names, 1), pattern=None)
+
+    def build(self) -> bytes:
+        if self.version is not None:
+            return super(Registration, self).build()
+        if self.pattern is not None or self.timestamp is not None or self.other_fields:
+            raise OutOfRange("a node without a version has topics alone", "version")
+        if not self.subscription or set(self.subscription.values()) != {1}:
+            raise OutOfRange("a node without a version has topics of one stream", "subscription")
+        if not all(isinstance(name, str) and _TOPIC_NAME.fullmatch(name) for name in self.subscription):
+            raise OutOfRange("expected names of topics", "subscription")
+        return ",".join(self.subscription).encode()
 
     @staticmethod
     def path(group: str, consumer: str) -> str:

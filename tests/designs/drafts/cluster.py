@@ -113,7 +113,7 @@ class Cluster:
         self._zookeeper_due: dict[str, int] = {}
         self.topic_changes = 0
         self._admin = self.tree.open_session(1 << 60, 0)
-        self.offset_manager: Callable[[Message, int], Message | None] | None = None
+        self.offset_manager: Callable[[Message, int], Message | tuple[int, Message] | None] | None = None
 
     # --- what a test sets up ---
 
@@ -398,11 +398,19 @@ class Cluster:
         self._at(due, run)
 
     def _ask_offset_manager(self, node: Node, action: AskOffsetManager) -> None:
-        """offset_manager: gives the answer to a request at a time; None for one that is lost."""
+        """offset_manager: gives the answer to a request at a time, or after how many ms and the answer; None
+        for one that is lost."""
 
         def arrive() -> None:
             manager = self.offset_manager
             response = None if manager is None else manager(action.request, self.now)
+            if isinstance(response, tuple):
+                later, answer = response
+                self._at(self.now + later, lambda: reply(answer))
+            else:
+                reply(response)
+
+        def reply(response: Message | None) -> None:
             if response is not None and node.alive:
                 self._reply(
                     node, node.session, lambda: node.machine.offset_manager_reply(action.number, response)

@@ -359,3 +359,49 @@ def test_a_new_topics_partitions_are_watched_too() -> None:
     world.topic("later", {0: [1], 1: [1]})
     world.run(200)
     assert world.owners[DraftPartition("later", "1-1")] == {"a"}
+
+
+def test_the_first_request_is_expected_within_the_ping_interval() -> None:
+    """RegisterRequest: not for as long as pings may be in vain afterwards. The coordinator pings at once."""
+    world = World(1, consumers="b")
+    world.join("a", ping_interval_ms=1_000, max_ping_retries=9)
+    while not world.sent(Draft1RegisterRequest, to="broker-1")[1:]:
+        world.run(1)
+    registered_at = world.now
+    world.cut("a", "broker-1")
+    world.run(1_100)
+    (silence,) = world.noted("Silence")
+    assert 995 <= silence.time - registered_at <= 1_005
+    assert silence.name == "a"
+    world.run(200)
+    world.cut("b", "broker-1")  # which has had a request: 2 s, four times
+    world.run(6_000)
+    assert {entry.name for entry in world.noted("Silence")} == {"a"}
+
+
+def test_the_first_ping_comes_before_the_first_interval_is_over() -> None:
+    """Also where no rebalance sends a Stop: more consumers than partitions of an ownership that stays."""
+    world = World(1, consumers="ab", partitions=1)
+    world.join("c", ping_interval_ms=1_000)
+    world.run(500)
+    assert world.sent(Draft1PingRequest, to="c")
+    world.run(10_000)
+    assert not world.noted("Silence")
+
+
+def test_a_consumer_that_registers_again_before_its_start_is_stopped_first() -> None:
+    """Its Stop went over the connection that it has left: over the new one it gets no Start."""
+    world = World(1, consumers="a", broker={"handler_us": 300_000})
+    world.run(2_000)
+    consumer = world.nodes["a"].machine
+    world.cut("a", "broker-1")
+    world.join("b")
+    world.run(50)
+    assert world.sent(Draft1StopRequest, to="b")
+    consumer.discover()
+    world.drain("a")
+    world.heal("a", "broker-1")
+    world.run(5_000)
+    assert [entry.what.text for entry in world.noted("RebalanceAttemptFailed")] == ["g: attempt 1"]
+    assert not world.noted("IllegalStateException")
+    assert world.owned() == "aabb"

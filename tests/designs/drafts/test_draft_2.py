@@ -11,6 +11,7 @@ import pytest
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.ownership_nodes import rebalance_reason
+from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.messages.draft_2 import (
     Draft2CommitOffsetResponse,
     Draft2PingRequest,
@@ -578,3 +579,65 @@ def test_a_consumer_that_comes_during_a_rebalance_is_in_the_next() -> None:
     assert sorted(starts[:2]) == ["a", "b"]
     assert sorted(starts[2:]) == ["a", "b", "c"]
     assert world.owned() == "aabc"
+
+
+def test_each_broker_that_refuses_a_connection_is_an_error_in_the_log() -> None:
+    """consumerStartup, step 1.1: in turn, until one accepts."""
+    world = World(2, brokers=4)
+    for number in (1, 2):
+        world.crash(f"broker-{number}")
+    world.join("a")
+    world.run(200)
+    refused = [entry.what.text for entry in world.noted("BrokerUnreachable")]
+    assert refused[:2] == ["broker-1:9092", "broker-2:9092"]
+    assert set(refused) == set(refused[:2])
+    world.run(20_000)
+    assert world.owned() == "aaaa"
+
+
+def test_a_consumer_that_shuts_down_answers_its_ping_though_its_fetchers_failed() -> None:
+    """Section 11, PingRequest: step 1 comes before step 2."""
+    world = World(2, consumers="ab")
+    consumer = world.nodes["a"].machine
+    consumer.consumed(DraftPartition("t", "1-0"), 7)
+    consumer.fail_fetchers()
+    consumer.shut_down()
+    world.drain("a")
+    world.history.clear()
+    world.run(4_000)
+    answers = [entry for entry in world.sent(Draft2PingResponse) if entry.name == "a"]
+    assert len(answers) == 2
+    assert 7 in [part.offset for part in answers[0].what.offset_info]
+    world.run(10_000)
+    assert world.owned() == "bbbb"
+    assert len(world.sent(Draft2RegisterConsumerResponse, to="a")) == 0
+
+
+def test_a_handler_has_a_queue_of_a_fixed_size() -> None:
+    """Section 5: what is put into a full queue waits, and is done in the order in which it came."""
+    settings = {"rebalance_handlers": 2, "rebalance_queue_size": 1, "handler_us": 200_000}
+    world = World(2, broker=settings)
+    queues = world.coordinator._queues
+    assert len(queues) == 2
+    names = [f"g{number}" for number in range(8)]
+    longest = waiting = 0
+    for name in names:
+        world.join(name, group_id=name)
+        world.run(10)
+        longest = max(longest, *(len(queue.groups) for queue in queues))
+        waiting = max(waiting, *(len(queue.blocked) for queue in queues))
+    assert (longest, waiting) == (1, 2)
+    assert len(world.noted("RebalanceQueueFull")) == 4
+    world.run(5_000)
+    starts = [entry.name for entry in world.history if isinstance(entry.what, FetchersStarted)]
+    assert starts[::2] == names[::2]
+    assert starts[1::2] == names[1::2]
+
+
+def test_a_coordinator_that_resigns_empties_its_queues() -> None:
+    """Those that wait for room too, and a group of another office moves up."""
+    queue = RebalanceQueue(1)
+    assert [queue.put(name) for name in ("a", "b", "c")] == [True, False, False]
+    queue.remove({"a", "b"})
+    assert queue.take() == "c"
+    assert queue.take() is None

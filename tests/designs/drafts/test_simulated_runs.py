@@ -29,7 +29,7 @@ def test_the_invariants_hold(design: str) -> None:
 
 def test_a_consumer_that_registers_again_during_a_rebalance_is_stopped_before_it_is_started() -> None:
     """Its Stop went over the connection that it has lost; the Start came over the new one."""
-    cluster = simulated_run("draft-1", 11)
+    cluster = simulated_run("draft-1", 13)
     notes = [entry.what.name for entry in cluster.history if isinstance(entry.what, Noted)]
     assert "RebalanceAttemptFailed" in notes
     assert "IllegalStateException" not in notes

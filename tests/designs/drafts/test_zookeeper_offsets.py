@@ -13,7 +13,15 @@ from uuid import UUID, uuid4
 import pytest
 
 from coordwire.codec import Message
-from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+)
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
 from tests.designs.drafts.cluster import Cluster
@@ -30,10 +38,12 @@ CONTEXT = RequestContext(client_id="c", client_host="/127.0.0.1", new_id=lambda:
 
 
 class OffsetManager:
-    """A shard that answers bytes. silent: it does not answer."""
+    """A shard that answers bytes. silent: it does not answer. replicates: whether the replicas of the offsets
+    topic have what is appended; timeout_ms: offsets.commit.timeout.ms."""
 
-    def __init__(self) -> None:
-        self.shard = Shard()
+    def __init__(self, timeout_ms: int = 5_000) -> None:
+        self.replicates = True
+        self.shard = Shard(config=CoordinatorConfig(write_timeout_ms=timeout_ms))
         self.shard.load([], now=self.shard.now)
         self.shard.set_topics(
             TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]), now=self.shard.now
@@ -41,21 +51,27 @@ class OffsetManager:
         self.silent = False
         self.requests = 0
 
-    def __call__(self, request: Message, now: int) -> Message | None:
+    def __call__(self, request: Message, now: int) -> Message | tuple[int, Message] | None:
         self.requests += 1
         if self.silent:
             return None
         version = {"OffsetCommitRequest": 2, "OffsetFetchRequest": 1}[type(request).__name__]
         received = type(request).decode(request.encode(version=version), version=version)
         ticket = self.shard.handle(received, version=version, now=now, context=CONTEXT)
-        answer = None
+        later, answer = 0, None
         for effect in self.shard.effects():
-            if isinstance(effect, Append):
+            if isinstance(effect, Append) and self.replicates:
                 self.shard.appended(effect.number, now=self.shard.now)
+            elif isinstance(effect, Append):
+                due = self.shard.next_deadline()
+                assert due is not None
+                later = due - now
+                self.shard.advance(due)
             elif isinstance(effect, Answer) and effect.ticket == ticket:
                 answer = effect.response
         assert answer is not None
-        return type(answer).decode(answer.encode(version=version), version=version)
+        reply = type(answer).decode(answer.encode(version=version), version=version)
+        return (later, reply) if later else reply
 
 
 class Group:
@@ -188,6 +204,25 @@ def test_a_commit_that_is_refused_is_tried_again() -> None:
     shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]), now=shard.now)
     group.run(10_000)
     assert all(group.committed[partition] > stuck[partition] for partition in PARTITIONS)
+
+
+@pytest.mark.parametrize("timeout_ms", [700, 2_000])
+def test_a_commit_fails_when_its_replication_takes_longer_than_the_timeout(timeout_ms: int) -> None:
+    """offsets.commit.timeout.ms; the consumer backs off, and commits again."""
+    group = Group(1, manager=OffsetManager(timeout_ms))
+    group.start("a", KAFKA | {"auto_commit_enable": False})
+    group.run(1_500)
+    group.manager.replicates = False
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    consumer.commit_offsets({PARTITIONS[1]: 7}, retry_on_failure=True)
+    group.cluster.drain("a1")
+    before, backoff_ms = group.manager.requests, consumer.offsets.settings.offsets_channel_backoff_ms
+    group.cluster.run(timeout_ms + backoff_ms - 100)
+    assert (group.manager.requests - before, consumer.offsets.committed) == (1, {})
+    group.manager.replicates = True
+    group.cluster.run(200)
+    assert group.manager.requests - before == 2
+    assert consumer.offsets.committed == {PARTITIONS[1]: 7}
 
 
 @pytest.mark.parametrize("retry", [False, True])
