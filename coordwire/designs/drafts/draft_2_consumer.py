@@ -69,7 +69,7 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         super().__init__(known, config.silence_ms, config.retry_backoff_ms, now)
         self.config = config
         self._turn = 0
-        self._asked = BrokerAddress("", 0)
+        self._last_broker = BrokerAddress("", 0)
         self._refused_in_a_row = 0
         self._shutting_down = False
         self._last_offsets_sent = False
@@ -89,12 +89,12 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self._refused_in_a_row += 1
         numbers = sorted(self.cluster)
         self._turn += 1
-        self._asked = self.cluster[numbers[(self._turn - 1) % len(numbers)]]
-        return self._asked
+        self._last_broker = self.cluster[numbers[(self._turn - 1) % len(numbers)]]
+        return self._last_broker
 
     def on_unreachable(self) -> None:
         """Step 1.1: an error in the log."""
-        self.note("BrokerUnreachable", f"{self._asked.host}:{self._asked.port}")
+        self.note("BrokerUnreachable", f"{self._last_broker.host}:{self._last_broker.port}")
 
     def on_no_broker(self) -> None:
         """Step 1.2: it keeps retrying; brokers that it has learnt of may be gone, so it begins with those of
