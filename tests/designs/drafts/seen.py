@@ -43,7 +43,7 @@ class Seen(list[Done]):
             if isinstance(one.what, kind) and (name is None or getattr(one.what, "consumer_id", "") == name)
         ]  # fmt: skip
 
-    def operations(self, kind: type, part: str = "") -> list[Done]:
+    def operations(self, kind: type[Any], part: str = "") -> list[Done]:
         """The operations of a kind that it asked ZooKeeper for, at paths with this part."""
         return [
             Done(time, operation)

@@ -89,6 +89,21 @@ def test_all_listen_to_the_path_and_elect_whenever_its_data_is_deleted() -> None
     assert world.read(PATH) is None
 
 
+def test_at_any_time_one_broker_coordinates() -> None:
+    """One that finds another's node at the path is the coordinator no longer."""
+    world = World(2, consumers="a")
+    session = world.nodes["broker-2"].session
+    for operation in (DeleteNode(PATH), CreateNode(PATH, b"2", ephemeral=True)):
+        assert world.tree.apply(session, operation, world.now).ok
+    world._deliver_events()
+    world.run(30)
+    assert [broker(world, number).offices for number in (1, 2)] == [set(), {0}]
+    assert [note.name for note in world.noted("Resigned")] == ["broker-1"]
+    assert broker(world, 1).groups == {}
+    world.run(20_000)
+    assert (world.owned(), world.overlaps()) == ("aaaa", {})
+
+
 def test_the_startup_reads_the_topics_and_the_groups_and_listens() -> None:
     """coordinatorStartup, steps 2 to 5, in this order."""
     world = World(2, consumers="ab")
@@ -198,6 +213,7 @@ def test_a_new_session_clears_what_the_coordinator_knows_and_stands_again() -> N
         world.run(100)
         seen = Seen(old)
         session = world.nodes[f"broker-{first}"].session
+        old._queues[3].append("g")  # as if it waited for its handler
         world.heal_zookeeper(f"broker-{first}")
         assert world.nodes[f"broker-{first}"].session == old.session != session
         assert (old.groups, old._consumers, old._handled, old.partitions) == ({}, {}, {}, {})
