@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.designs.drafts.actions import Noted
+from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.messages.draft_1 import Draft1PartitionOffset, Draft1StartRequest, Draft1StopRequest
 from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.transcripts import fetched, lines, nodes
@@ -346,6 +347,19 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     world.run(10)
     yield from lines(world)
     yield f"{consumer.state.value} {consumer.next_deadline()}"
+
+
+def draft_1_has_broker_0() -> Iterator[str]:
+    """A coordinator whose broker id is 0, and another one."""
+    world = World(1, brokers=0)
+    world.known = {number: BrokerAddress(f"broker-{number}", 9092) for number in (0, 7)}
+    for number in world.known:
+        world.add_broker(number)
+        world.run(100)
+    world.join("a")
+    world.run(100)
+    yield from lines(world)
+    yield from knows(world)
 
 
 def draft_1_falls_silent() -> Iterator[str]:
