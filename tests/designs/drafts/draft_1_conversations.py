@@ -216,7 +216,7 @@ def draft_1_queues() -> Iterator[str]:
     world.topic("t", {number: [1] for number in range(6)})
     world.run(1_000)
     coordinator = world.coordinator
-    bits = {group.group_id: group.queued for group in coordinator.groups.values()}
+    bits = {group.group_id: (group.queued, group.topics) for group in coordinator.groups.values()}
     yield f"bits {bits} queues {[list(queue) for queue in coordinator._queues]} {coordinator._handled}"
     world.history.clear()
     world.heal("a", "broker-1")
@@ -358,6 +358,19 @@ def draft_1_has_broker_0() -> Iterator[str]:
         world.run(100)
     world.join("a")
     world.run(100)
+    yield from lines(world)
+    yield from knows(world)
+
+
+def draft_1_has_no_coordinator() -> Iterator[str]:
+    """A broker that knows of no coordinator says so, and is asked again until one is elected."""
+    world = World(1, brokers=1)
+    broker = world.coordinator
+    broker._coordinator_ids.clear()
+    world.join("a")
+    world.run(1_300)
+    broker._coordinator_ids[0] = 1
+    world.run(1_000)
     yield from lines(world)
     yield from knows(world)
 
