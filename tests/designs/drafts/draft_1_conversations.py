@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.designs.drafts.actions import Noted
+from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.messages.draft_1 import Draft1PartitionOffset, Draft1StartRequest, Draft1StopRequest
 from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.transcripts import fetched, lines, nodes
@@ -215,7 +216,7 @@ def draft_1_queues() -> Iterator[str]:
     world.topic("t", {number: [1] for number in range(6)})
     world.run(1_000)
     coordinator = world.coordinator
-    bits = {group.group_id: group.queued for group in coordinator.groups.values()}
+    bits = {group.group_id: (group.queued, group.topics) for group in coordinator.groups.values()}
     yield f"bits {bits} queues {[list(queue) for queue in coordinator._queues]} {coordinator._handled}"
     world.history.clear()
     world.heal("a", "broker-1")
@@ -346,6 +347,32 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     world.run(10)
     yield from lines(world)
     yield f"{consumer.state.value} {consumer.next_deadline()}"
+
+
+def draft_1_has_broker_0() -> Iterator[str]:
+    """A coordinator whose broker id is 0, and another one."""
+    world = World(1, brokers=0)
+    world.known = {number: BrokerAddress(f"broker-{number}", 9092) for number in (0, 7)}
+    for number in world.known:
+        world.add_broker(number)
+        world.run(100)
+    world.join("a")
+    world.run(100)
+    yield from lines(world)
+    yield from knows(world)
+
+
+def draft_1_has_no_coordinator() -> Iterator[str]:
+    """A broker that knows of no coordinator says so, and is asked again until one is elected."""
+    world = World(1, brokers=1)
+    broker = world.coordinator
+    broker._coordinator_ids.clear()
+    world.join("a")
+    world.run(1_300)
+    broker._coordinator_ids[0] = 1
+    world.run(1_000)
+    yield from lines(world)
+    yield from knows(world)
 
 
 def draft_1_falls_silent() -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from coordwire.designs.drafts.draft_settings import BrokerAddress
 from tests.designs.drafts.transcripts import lines, nodes
 from tests.designs.drafts.worlds import World
 
@@ -24,7 +25,8 @@ def knows_3(world: World) -> Iterator[str]:
             timers = sorted(map(str, machine._timers._live))
             yield f"{name}: offices={machine.offices} topics={machine.partitions} timers={timers}"
         else:
-            yield f"{name}: {machine.state.value} as {machine.consumer_id!r} owned={machine.owned}"
+            yield f"{name}: {machine.state.value} as {machine.consumer_id!r} in {machine.generation}"
+            yield f"  owned={machine.owned} cluster={machine.cluster}"
     for path, (data, session) in nodes(world, "/").items():
         yield f"{path}: {data.decode()} {session}".rstrip()
 
@@ -146,6 +148,18 @@ def draft_3_has_two_coordinators() -> Iterator[str]:
     world.run(3_000)
     yield from lines(world)
     yield from knows_3(world)
+
+
+def draft_3_has_large_ids() -> Iterator[str]:
+    """CoordinatorIds are int16: a coordinator whose id has more bits cannot be named."""
+    for number in (0, 0x7FFF, 0x8000):
+        world = World(3, brokers=0)
+        world.known = {number: BrokerAddress(f"broker-{number}", 9092)}
+        world.add_broker(number)
+        world.run(100)
+        world.join("a")
+        world.run(100)
+        yield from lines(world)
 
 
 def draft_3_refuses() -> Iterator[str]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.zookeeper_assignment import SortBy
+from coordwire.designs.drafts.actions import DraftPartition, Noted
+from coordwire.designs.drafts.zookeeper_assignment import Plan, SortBy
+from coordwire.designs.drafts.zookeeper_consumer import (
+    ConsumerRebalanceListener,
+    ZooKeeperConsumer,
+    ZooKeeperConsumerConfig,
+)
 from coordwire.designs.drafts.zookeeper_operations import DeleteNode
+from coordwire.dialects import Dialect
+from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.transcripts import fetched, lines, nodes, record_operations
 from tests.designs.drafts.worlds import World
 
@@ -170,6 +177,38 @@ def zookeeper_divides() -> Iterator[str]:
     for name, sort_by in (("a", SortBy.BROKER), ("b", SortBy.BROKER)):
         world.join(name, sort_by=sort_by)
         world.run(5_000)
+    yield from consumers(world)
+
+
+class Told(ConsumerRebalanceListener):
+    """Writes down what it is told."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def before_releasing_partitions(self, owned: Mapping[DraftPartition, int]) -> None:
+        self.world.history.append(Entry(self.world.now, "listener", Noted("BeforeReleasing", str(owned))))
+
+    def before_starting_fetchers(self, consumer_id: str, plan: Plan) -> None:
+        self.world.history.append(Entry(self.world.now, consumer_id, Noted("BeforeStarting", str(plan))))
+
+
+def zookeeper_tells() -> Iterator[str]:
+    """An application's callbacks; and a topic that came while the session was over."""
+    world = of_consumers()
+    record_operations(world)
+    config = ZooKeeperConsumerConfig(group_id="g", consumer_id="a", topic_count="*1*t.*")
+    consumer = ZooKeeperConsumer(config, now=world.now)
+    consumer.set_consumer_rebalance_listener(Told(world))
+    world.add("a", consumer, Dialect.DRAFT_1)
+    world.run(1_000)
+    world.consume("a", 4)
+    world.cut_zookeeper("a")
+    world.run(9_000)
+    world.topic("tt", {0: [1]})
+    world.heal_zookeeper("a")
+    world.run(3_000)
+    yield from told_apart(world)
     yield from consumers(world)
 
 
