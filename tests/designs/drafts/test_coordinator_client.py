@@ -41,6 +41,8 @@ def test_a_coordinator_whose_own_session_expires_resigns_and_its_broker_stays() 
     world = World(2, consumers="ab")
     before = owner_of(world, "/brokers/ids/1")
     expire(world, "broker-1", 1)
+    machine = world.nodes["broker-1"].machine
+    assert (machine.offices, machine.groups) == (set(), {})
     world.run(30_000)
     assert world.noted("Resigned")[0].name == "broker-1"
     assert owner_of(world, "/brokers/ids/1") == before
@@ -60,6 +62,9 @@ def test_a_server_whose_session_expires_registers_again_and_coordinates_on() -> 
     world.join("c")
     world.run(200)
     assert world.owned() == "aabc"
+    world.topic("t", {number: [1] for number in range(6)})  # which its coordinator watches still
+    world.run(200)
+    assert world.owned() == "aabbcc"
 
 
 def test_a_server_that_shuts_down_ends_both_sessions() -> None:
