@@ -21,6 +21,7 @@ __all__ = [
     "FetchersStarted",
     "FetchersStopped",
     "Noted",
+    "OpenSession",
     "Send",
 ]
 
@@ -61,10 +62,12 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class AskZooKeeper:
-    """Send these operations in order; `zookeeper_reply` with this number gives their outcomes."""
+    """Send these operations in order; `zookeeper_reply` with this number gives their outcomes. client: the
+    process's ZooKeeper client that sends them, 0 for its first."""
 
     number: int
     operations: tuple[Operation, ...]
+    client: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,17 @@ class AskOffsetManager:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Open a session of one more ZooKeeper client; `session_opened` gives it."""
+
+    client: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndSession:
-    """Close the ZooKeeper session: the process ends in an orderly way."""
+    """Close a client's ZooKeeper session: the process ends in an orderly way."""
+
+    client: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +124,7 @@ Action: TypeAlias = (
     | Disconnect
     | AskZooKeeper
     | AskOffsetManager
+    | OpenSession
     | EndSession
     | FetchersStarted
     | FetchersStopped

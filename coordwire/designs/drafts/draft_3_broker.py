@@ -149,11 +149,11 @@ class NewConsumerBroker(DraftBroker):
         self._metadata: dict[str, tuple[list[str], Draft3TopicMetadata]] = {}
         self._ids = 0
 
-    def on_start(self) -> None:
+    def start_coordinator(self) -> None:
         self.groups = {}
         self._members = {}
         self._ids = 0
-        super().on_start()
+        super().start_coordinator()
         self.run(_STARTUP, self._start_up())
 
     def _start_up(self) -> Procedure:
@@ -298,7 +298,7 @@ class NewConsumerBroker(DraftBroker):
         member = self._members.get(connection)
         if member is None or group.members.get(member.consumer_id) is not member:
             self._ids += 1
-            name = f"{group_id}-{self.settings.broker_id}-{self.session}-{self._ids}"
+            name = f"{group_id}-{self.settings.broker_id}-{self.coordinator_session}-{self._ids}"
             member = group.members[name] = _Member(group_id, name, 0, frozenset())
         elif member.joining is not None:
             self._answer_join(group, member, DraftError.DUPLICATE_CONSUMER)  # the newer one counts

@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordwire.connection.events import RequestReceived
-from coordwire.designs.drafts.actions import DraftPartition, EndSession
+from coordwire.coordinator.timers import TimerKey
+from coordwire.designs.drafts.actions import DraftPartition, EndSession, OpenSession
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_partitions
@@ -70,6 +71,7 @@ def register_topics(broker_id: int, topics: Mapping[str, int]) -> Steps:
     yield tuple(CreateNode(path, state, ephemeral=True) for path in states)
 
 
+_COORDINATORS_CLIENT = 1
 _CLUSTER = "cluster"
 _TOPICS = "topics"
 _SHUTDOWN = "shutdown"
@@ -95,11 +97,29 @@ class DraftBroker(Machine):
         self._existing: set[DraftPartition] | None = None
         self._changed: set[str] = set()
         self._ids_changed = False
+        self._client = _COORDINATORS_CLIENT if settings.coordinator_has_client else 0
+        self.coordinator_session = 0
+        """The number of the ZooKeeper session that its coordinator has."""
 
     # --- inputs ---
 
+    def run(self, key: TimerKey, procedure: Procedure, *, client: int | None = None) -> None:
+        """As a machine does; by default with the coordinator's ZooKeeper client."""
+        super().run(key, procedure, client=self._client if client is None else client)
+
     def on_start(self) -> None:
-        self.run(_CLUSTER, self._keep_cluster())
+        if not self.settings.zookeeper_enabled:
+            self.brokers = {self.settings.broker_id: self.settings.address}
+            return
+        self.run(_CLUSTER, self._keep_cluster(), client=0)
+        if not self._client:
+            self.coordinator_session = self.session
+            self.start_coordinator()
+        elif not self.coordinator_session:
+            self.do(OpenSession(self._client))
+
+    def start_coordinator(self) -> None:
+        """Initialize the ConsumerCoordinator (section 12.7): its elector."""
         for office in range(self.settings.coordinators):
             self.run(_election(office), self._elect(office))
         if not self._may_be_elected:
@@ -110,11 +130,23 @@ class DraftBroker(Machine):
         self._wake_elections()
 
     def on_new_session(self) -> None:
-        """handleNewSession: reset the state, listen again, elect again."""
-        self._resign_all()
-        self._coordinator_ids = {}
+        """handleNewSession of the broker's client: register again. Without another client, the coordinator's
+        too: reset the state, listen again, elect again."""
+        if not self._client:
+            self._reset_coordinator()
         if not self.is_shut_down:
             self.on_start()
+
+    def session_opened(self, session: int, client: int) -> None:
+        """The coordinator's client has its session, or a new one: handleNewSession."""
+        self.coordinator_session = session
+        self._reset_coordinator()
+        if not self.is_shut_down:
+            self.start_coordinator()
+
+    def _reset_coordinator(self) -> None:
+        self._resign_all()
+        self._coordinator_ids = {}
 
     def zookeeper_event(self, event: WatchEvent) -> None:
         if event.path.startswith(Coordinator.path()):
@@ -129,7 +161,8 @@ class DraftBroker(Machine):
     def create_topic(self, name: str, partitions: int) -> None:
         """A topic is created on this broker, which registers it."""
         self._topics[name] = partitions
-        self.run((_TOPICS, name), self._register_topics({name: partitions}))
+        if self.settings.zookeeper_enabled:
+            self.run((_TOPICS, name), self._register_topics({name: partitions}), client=0)
 
     # --- what a draft adds ---
 
@@ -163,7 +196,7 @@ class DraftBroker(Machine):
                 for office in range(self.settings.coordinators):
                     self.end(_election(office))
                 self._resign_all()
-                self.do(EndSession())
+                self._end_sessions()
                 return
             if not has_registered:
                 has_registered = True
@@ -305,7 +338,7 @@ class DraftBroker(Machine):
         except DecodeError as error:
             self.note("UnreadableNode", f"{self._path(office)}: {error}")
             self._coordinator_ids.pop(office, None)
-        if outcome.stat.ephemeral_owner != self.session:
+        if outcome.stat.ephemeral_owner != self.coordinator_session:
             self._resign(office)
         elif office not in self.offices:
             self.offices.add(office)
@@ -337,8 +370,14 @@ class DraftBroker(Machine):
         for office in sorted(self.offices):
             yield DeleteNode(self._path(office))
         self._resign_all()
-        yield DeleteNode(Broker.path(self.settings.broker_id))
+        if self.settings.zookeeper_enabled:
+            yield DeleteNode(Broker.path(self.settings.broker_id))
         self.note("ShutDown", str(self.settings.broker_id))
+        self._end_sessions()
+
+    def _end_sessions(self) -> None:
+        if self._client and self.coordinator_session:
+            self.do(EndSession(self._client))
         self.do(EndSession())
 
     # --- connections ---

@@ -56,6 +56,10 @@ class BrokerSettings:
     The others are what the detailed design's section 13 leaves open. endless_retries: a rebalance is retried
     until it succeeds, after a third of the longest session timeout each time; delete_empty_groups: the
     registry of a group without consumers is deleted.
+
+    zookeeper_enabled: whether the broker uses ZooKeeper, and so has a coordinator; else it registers nowhere
+    and knows no coordinator. coordinator_has_client: whether the coordinator has a ZooKeeper client and a
+    session of its own, as section 12.7 has it; else both are the broker's.
     """
 
     broker_id: int
@@ -75,3 +79,5 @@ class BrokerSettings:
     topics: Mapping[str, int] = field(default_factory=dict)
     endless_retries: bool = False
     delete_empty_groups: bool = False
+    zookeeper_enabled: bool = True
+    coordinator_has_client: bool = True

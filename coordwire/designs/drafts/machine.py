@@ -42,6 +42,7 @@ from coordwire.designs.drafts.actions import (
     FetchersStarted,
     FetchersStopped,
     Noted,
+    OpenSession,
     Send,
 )
 from coordwire.designs.drafts.zookeeper_operations import (
@@ -78,12 +79,14 @@ class Machine:
         self._actions: deque[Action] = deque()
         self._timers: Timers[None] = Timers()
         self._procedures: dict[TimerKey, Procedure] = {}
+        self._clients: dict[TimerKey, int] = {}
+        """The ZooKeeper client of each procedure that has another than the first."""
         self._procedure_by_ask: dict[int, tuple[TimerKey, Procedure, bool]] = {}
         self._asks = 0
         self._executing: list[Procedure] = []
         self._connections = 0
         self.session = 0
-        """The number of its ZooKeeper session."""
+        """The number of its ZooKeeper session; of its first client's if it has several."""
 
     # --- outputs ---
 
@@ -191,9 +194,12 @@ class Machine:
 
     # --- procedures ---
 
-    def run(self, key: TimerKey, procedure: Procedure) -> None:
-        """Start a procedure under a name; one that runs under it ends."""
+    def run(self, key: TimerKey, procedure: Procedure, *, client: int = 0) -> None:
+        """Start a procedure under a name; one that runs under it ends. client: the ZooKeeper client that it
+        asks."""
         self.end(key)
+        if client:
+            self._clients[key] = client
         self._procedures[key] = procedure
         self._resume(key, procedure, None)
 
@@ -203,13 +209,16 @@ class Machine:
     def end(self, key: TimerKey) -> None:
         """End a procedure where it waits."""
         procedure = self._procedures.pop(key, None)
+        self._clients.pop(key, None)
         self._timers.cancel(_wait_key(key))
         if procedure is not None and procedure not in self._executing:  # it stops at its next step
             procedure.close()
 
-    def end_all(self) -> None:
+    def end_all(self, client: int | None = None) -> None:
+        """End all procedures; client: those that ask this ZooKeeper client."""
         for key in list(self._procedures):
-            self.end(key)
+            if client is None or self._clients.get(key, 0) == client:
+                self.end(key)
 
     def wake(self, key: TimerKey) -> None:
         """End a procedure's `Wait` before its time; nothing if that is not what it waits for."""
@@ -225,6 +234,7 @@ class Machine:
         except StopIteration:
             if self._procedures.get(key) is procedure:
                 del self._procedures[key]
+                self._clients.pop(key, None)
             return
         finally:
             self._executing.remove(procedure)
@@ -237,7 +247,7 @@ class Machine:
             self._asks += 1
             several = isinstance(step, tuple)
             self._procedure_by_ask[self._asks] = key, procedure, several
-            self.do(AskZooKeeper(self._asks, step if several else (step,)))
+            self.do(AskZooKeeper(self._asks, step if several else (step,), self._clients.get(key, 0)))
 
     # --- ZooKeeper ---
 
@@ -254,12 +264,21 @@ class Machine:
     def zookeeper_event(self, event: WatchEvent) -> None:
         """A watch of this machine's session fired."""
 
-    def session_expired(self, session: int) -> None:
-        """ZooKeeper has ended the session, and this is the new one (the documents' handleNewSession)."""
-        self.session = session
-        self.end_all()
-        self._procedure_by_ask.clear()
-        self.on_new_session()
+    def session_opened(self, session: int, client: int) -> None:
+        """The session of a client that an `OpenSession` asked for."""
+
+    def session_expired(self, session: int, client: int = 0) -> None:
+        """ZooKeeper has ended a client's session, and this is the new one (the documents'
+        handleNewSession)."""
+        for number, (key, _, _) in list(self._procedure_by_ask.items()):
+            if self._clients.get(key, 0) == client:
+                del self._procedure_by_ask[number]
+        self.end_all(client)
+        if client:
+            self.session_opened(session, client)
+        else:
+            self.session = session
+            self.on_new_session()
 
     def on_new_session(self) -> None:
         """What a machine does first in a new session."""
@@ -286,6 +305,7 @@ HostAction: TypeAlias = (
     | Disconnect
     | AskZooKeeper
     | AskOffsetManager
+    | OpenSession
     | EndSession
     | FetchersStarted
     | FetchersStopped

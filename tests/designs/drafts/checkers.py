@@ -36,7 +36,8 @@ def d1_one_coordinator(cluster: Cluster) -> Iterator[str]:
     """At most one broker whose ZooKeeper session lives counts as elected, to each office."""
     alive = set(cluster.tree.sessions())
     elected = [
-        (office, node.name) for node in cluster.nodes.values() if node.session in alive
+        (office, node.name) for node in cluster.nodes.values()
+        if getattr(node.machine, "coordinator_session", 0) in alive
         for office in getattr(node.machine, "offices", ())
     ]  # fmt: skip
     if len({office for office, _ in elected}) < len(elected):
@@ -46,7 +47,11 @@ def d1_one_coordinator(cluster: Cluster) -> Iterator[str]:
 def d2_rebalances_of_a_group_do_not_overlap(cluster: Cluster) -> Iterator[str]:
     """A group is in one handler's queue at most."""
     for node in cluster.nodes.values():
-        queued = [group for queue in getattr(node.machine, "_queues", ()) for group in queue]
+        queued = [
+            group
+            for queue in getattr(node.machine, "_queues", ())
+            for group in (*queue.groups, *queue.blocked)
+        ]
         if len(set(queued)) < len(queued):
             yield f"D2: {queued} at {node.name}"
 

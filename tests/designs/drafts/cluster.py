@@ -25,6 +25,7 @@ from coordwire.designs.drafts.actions import (
     FetchersStarted,
     FetchersStopped,
     Noted,
+    OpenSession,
 )
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.drafts.zookeeper_operations import (
@@ -68,7 +69,7 @@ class Elected(NamedTuple):
 
 @dataclass(eq=False)
 class Node:
-    """A process. zookeeper: whether it reaches ZooKeeper."""
+    """A process. zookeeper: whether it reaches ZooKeeper. others: the sessions of its further clients."""
 
     name: str
     host: MachineHost
@@ -78,6 +79,12 @@ class Node:
     alive: bool = True
     frozen: bool = False
     held: deque[AskZooKeeper] = field(default_factory=deque)
+    others: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def sessions(self) -> dict[int, int]:
+        """The session of each of its ZooKeeper clients."""
+        return {0: self.session, **self.others}
 
     @property
     def machine(self) -> Any:
@@ -197,7 +204,8 @@ class Cluster:
             ]  # fmt: skip
             for node in self.nodes.values():
                 if node.zookeeper:
-                    self.tree.renew(node.session, self.now)
+                    for session in node.sessions.values():
+                        self.tree.renew(session, self.now)
             alive = self.now + 1_000  # clients ping ZooKeeper that often
             expiry = self.tree.next_expiry()
             step = min([due, *deadlines, until + 1 if expiry is None else expiry])
@@ -249,8 +257,15 @@ class Cluster:
                     self._ask(node, action)
                 case AskOffsetManager():
                     self._ask_offset_manager(node, action)
-                case EndSession():
-                    self.tree.close_session(node.session)
+                case OpenSession(client=client):
+                    node.others[client] = self.tree.open_session(node.session_ms, self.now)
+                    session = node.others[client]
+                    self._reply(
+                        node, session,
+                        lambda session=session, client=client: node.machine.session_opened(session, client),  # type: ignore[misc]
+                    )  # fmt: skip
+                case EndSession(client=client):
+                    self.tree.close_session(node.sessions[client])
                     self._deliver_events()
                 case FetchersStarted(partitions=partitions):
                     self._note(node.name, action)
@@ -381,7 +396,7 @@ class Cluster:
             return
         due = max(self.now + self._delay(), self._zookeeper_due.get(node.name, 0))
         self._zookeeper_due[node.name] = due
-        session = node.session
+        session = node.sessions[action.client]
 
         def run() -> None:
             if not node.alive:
@@ -423,7 +438,7 @@ class Cluster:
         self._zookeeper_due[node.name] = due
 
         def run() -> None:
-            if node.alive and node.session == session:
+            if node.alive and session in node.sessions.values():
                 if not node.zookeeper:
                     self._at(self.now + 50, run)
                     return
@@ -434,7 +449,7 @@ class Cluster:
         self._at(due, run)
 
     def _deliver_events(self) -> None:
-        sessions = {node.session: node for node in self.nodes.values()}
+        sessions = {session: node for node in self.nodes.values() for session in node.sessions.values()}
         for event in self.tree.events():
             node = sessions.get(event.session)
             if node is not None:
@@ -444,12 +459,18 @@ class Cluster:
                 )  # fmt: skip
 
     def _reach_zookeeper(self, node: Node) -> None:
-        """The client is heard again, if its session lives; else it gets a new one."""
-        if node.alive and not self.tree.renew(node.session, self.now):
-            node.held.clear()
-            node.session = self.tree.open_session(node.session_ms, self.now)
+        """The clients are heard again, if their sessions live; else they get new ones."""
+        for client, session in node.sessions.items():
+            if not node.alive or self.tree.renew(session, self.now):
+                continue
+            node.held = deque(action for action in node.held if action.client != client)
+            new = self.tree.open_session(node.session_ms, self.now)
+            if client:
+                node.others[client] = new
+            else:
+                node.session = new
             node.machine.advance(self.now)
-            node.machine.session_expired(node.session)
+            node.machine.session_expired(new, client)
             self._note(node.name, Noted("SessionExpired"))
             self._drain(node)
 

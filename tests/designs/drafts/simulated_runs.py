@@ -83,7 +83,7 @@ class SimulatedCluster:
     @property
     def nodes(self) -> dict[str, SimulatedNodeState]:
         return {
-            name: SimulatedNodeState(name, process.machine, process._session)
+            name: SimulatedNodeState(name, process.machine, process.session)
             for name, node in self.world.nodes.items()
             if isinstance(process := node.process, MachineProcess)
         }

@@ -17,6 +17,7 @@ takes less than the simulation's millisecond.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordwire.designs.drafts.actions import (
@@ -28,6 +29,7 @@ from coordwire.designs.drafts.actions import (
     FetchersStarted,
     FetchersStopped,
     Noted,
+    OpenSession,
 )
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.simulator.drafts.zookeeper_wire import (
@@ -72,6 +74,19 @@ _RECONNECT_MS = 200
 _REPLY = b'["reply"'
 
 
+@dataclass(slots=True, eq=False)
+class _ZooKeeperClient:
+    """A ZooKeeper client of a machine. session: 0 before the first one. link: None while it is not connected;
+    is_welcome: whether it has its session over this link. requests: those without an answer, by their
+    numbers."""
+
+    number: int
+    session: int = 0
+    link: Link | None = None
+    is_welcome: bool = False
+    requests: dict[int, bytes] = field(default_factory=dict)
+
+
 class MachineProcess(Process):
     """One machine. make: the machine, with the time of its start and a seeded `Random`.
 
@@ -97,11 +112,14 @@ class MachineProcess(Process):
         self._group = group
         self._on_note = on_note
         self._links: dict[int, Link] = {}
-        self._session = 0
-        self._zookeeper: Link | None = None
-        self._requests: dict[int, bytes] = {}
-        self._welcomed = False
+        self._clients: dict[int, _ZooKeeperClient] = {}
         self.keeps_no_offsets = dialect is Dialect.DRAFT_3
+
+    @property
+    def session(self) -> int:
+        """The ZooKeeper session of its first client; 0 before it has one."""
+        client = self._clients.get(0)
+        return 0 if client is None else client.session
 
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
@@ -111,7 +129,7 @@ class MachineProcess(Process):
             self.machine.start()
             self._carry_out()
         else:
-            self._reach_zookeeper()
+            self._open_session(0)
 
     # --- what the machine does ---
 
@@ -128,10 +146,13 @@ class MachineProcess(Process):
                     link.context = number
                 case Disconnect(connection=number):
                     self._links.pop(number).close()
-                case AskZooKeeper(number=number, operations=operations):
-                    data = self._requests[number] = ask_bytes(operations)
-                    if self._welcomed and self._zookeeper is not None:
-                        self._zookeeper.send(data)
+                case AskZooKeeper(number=number, operations=operations, client=client_number):
+                    client = self._clients[client_number]
+                    data = client.requests[number] = ask_bytes(operations)
+                    if client.is_welcome and client.link is not None:
+                        client.link.send(data)
+                case OpenSession(client=client_number):
+                    self._open_session(client_number)
                 case FetchersStarted(partitions=partitions):
                     for partition in partitions:
                         world.ownership.take(node.name, self._partition(partition))
@@ -139,11 +160,12 @@ class MachineProcess(Process):
                 case FetchersStopped(partitions=partitions):
                     for partition in partitions:
                         world.ownership.release(node.name, self._partition(partition))
-                case EndSession():
-                    if self._zookeeper is not None:
-                        self._zookeeper.send(to_wire("end"))
-                        self._session_ms = None
-                        node.cancel_timer(_KEEP_ALIVE)
+                case EndSession(client=client_number):
+                    ended = self._clients.get(client_number)
+                    if ended is not None and ended.link is not None:
+                        ended.link.send(to_wire("end"))
+                        del self._clients[client_number]
+                        self._session_ms = self._session_ms if self._clients else None
                 case Noted() if self._on_note is not None:
                     self._on_note(node.now, node.name, action)
         deadline = self.machine.next_deadline()
@@ -182,16 +204,17 @@ class MachineProcess(Process):
         self._links[number] = link
 
     def on_open(self, link: Link) -> None:
-        if link is self._zookeeper:
+        client = self._client_of(link)
+        if client is not None:
             assert self._session_ms is not None
-            link.send(to_wire("hello", self._session, self._session_ms))
+            link.send(to_wire("hello", client.session, self._session_ms))
             return
         self.machine.advance(self.node.now)
         self.host.opened(link.context)
         self._carry_out()
 
     def on_bytes(self, link: Link, data: bytes) -> None:
-        if self.pool is None or link is self._zookeeper or not link.is_listener:
+        if self.pool is None or self._client_of(link) is not None or not link.is_listener:
             self._read(link, data)
             return
         at = self.pool.finish(link.context, self.node.now)
@@ -204,85 +227,99 @@ class MachineProcess(Process):
 
     def _read(self, link: Link, data: bytes) -> None:
         self.machine.advance(self.node.now)
-        if link is self._zookeeper:
+        client = self._client_of(link)
+        if client is not None:
             if data.startswith(_REPLY):
-                self._on_reply(data)
+                self._on_reply(client, data)
             else:
-                self._on_zookeeper(*from_wire(data))
+                self._on_zookeeper(client, *from_wire(data))
         elif self._links.get(link.context) is link:
             self.host.receive(link.context, data)
         self._carry_out()
 
     def on_close(self, link: Link) -> None:
         self.machine.advance(self.node.now)
-        if link is self._zookeeper:
-            self._zookeeper, self._welcomed = None, False
-            self.node.cancel_timer(_KEEP_ALIVE)
+        client = self._client_of(link)
+        if client is not None:
+            client.link, client.is_welcome = None, False
+            self.node.cancel_timer(_timer(_KEEP_ALIVE, client))
             if self._session_ms is not None:
-                self.node.set_timer(_RECONNECT, self.node.now + _RECONNECT_MS)
+                self.node.set_timer(_timer(_RECONNECT, client), self.node.now + _RECONNECT_MS)
         elif self._links.get(link.context) is link:
             del self._links[link.context]
             self.host.closed(link.context)
         self._carry_out()
 
     def on_timer(self, key: str) -> None:
-        match key:
-            case "deadline":
-                self.machine.advance(self.node.now)
-                self._carry_out()
-            case "reconnect":
-                self._reach_zookeeper()
-            case _:
-                self._keep_alive()
+        kind, _, number = key.partition(" ")
+        client = self._clients.get(int(number or 0))
+        if kind == _DEADLINE:
+            self.machine.advance(self.node.now)
+            self._carry_out()
+        elif client is not None and kind == _RECONNECT:
+            client.link = self.node.connect("zookeeper")
+        elif client is not None:
+            self._keep_alive(client)
 
     # --- ZooKeeper ---
 
-    def _reach_zookeeper(self) -> None:
-        self._zookeeper = self.node.connect("zookeeper")
+    def _open_session(self, number: int) -> None:
+        client = self._clients[number] = _ZooKeeperClient(number)
+        client.link = self.node.connect("zookeeper")
 
-    def _keep_alive(self) -> None:
-        if self._zookeeper is not None and self._session_ms is not None:
-            self._zookeeper.send(to_wire("alive"))
-            self.node.set_timer(_KEEP_ALIVE, self.node.now + self._session_ms // 3)
+    def _client_of(self, link: Link) -> _ZooKeeperClient | None:
+        return next((client for client in self._clients.values() if client.link is link), None)
 
-    def _on_reply(self, data: bytes) -> None:
+    def _keep_alive(self, client: _ZooKeeperClient) -> None:
+        if client.link is not None and self._session_ms is not None:
+            client.link.send(to_wire("alive"))
+            self.node.set_timer(_timer(_KEEP_ALIVE, client), self.node.now + self._session_ms // 3)
+
+    def _on_reply(self, client: _ZooKeeperClient, data: bytes) -> None:
         """The outcomes of the oldest request."""
-        number = next(iter(self._requests), None)
+        number = next(iter(client.requests), None)
         if number is not None:
-            del self._requests[number]
+            del client.requests[number]
             self.machine.zookeeper_reply(number, replied_outcomes(data))
 
-    def _on_zookeeper(self, kind: str, *words: Any) -> None:
+    def _on_zookeeper(self, client: _ZooKeeperClient, kind: str, *words: Any) -> None:
         match kind:
             case "session":
-                before, self._session = self._session, words[0]
-                self._welcomed = True
-                self._keep_alive()
-                if not before:
-                    self.machine.start(self._session)
-                elif before != self._session:
-                    self._requests.clear()
-                    self.machine.session_expired(self._session)
+                before, client.session = client.session, words[0]
+                client.is_welcome = True
+                self._keep_alive(client)
+                if not before and client.number:
+                    self.machine.session_opened(client.session, client.number)
+                elif not before:
+                    self.machine.start(client.session)
+                elif before != client.session:
+                    client.requests.clear()
+                    self.machine.session_expired(client.session, client.number)
                 else:
-                    assert self._zookeeper is not None
-                    for data in self._requests.values():
-                        self._zookeeper.send(data)
+                    assert client.link is not None
+                    for data in client.requests.values():
+                        client.link.send(data)
             case "event":
                 event = event_from(list(words))
-                if event.session == self._session:
+                if event.session == client.session:
                     self.machine.zookeeper_event(event)
 
     # --- faults ---
 
     def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
-        """`expire`: its ZooKeeper session is over at once; `leave`: the application closes the consumer."""
+        """`expire`: its ZooKeeper sessions are over at once; `leave`: the application closes the consumer."""
         self.machine.advance(self.node.now)
-        if kind == "expire" and self._session:
-            zookeeper: Any = self.node.world.nodes["zookeeper"].process
-            if zookeeper is not None:
-                zookeeper.end_session(self._session)
+        zookeeper: Any = self.node.world.nodes["zookeeper"].process
+        if kind == "expire" and zookeeper is not None:
+            for session in [client.session for client in self._clients.values() if client.session]:
+                zookeeper.end_session(session)
         elif kind == "leave":
             leave = getattr(self.machine, "shut_down", None) or getattr(self.machine, "close", None)
             if leave is not None:
                 leave()
         self._carry_out()
+
+
+def _timer(kind: str, client: _ZooKeeperClient) -> str:
+    """The name of a client's timer."""
+    return f"{kind} {client.number}" if client.number else kind
