@@ -182,7 +182,7 @@ def _classic(play: Round, topic_id: UUID | None) -> None:
 
 
 def _after_version(embedded: Message) -> bytes:
-    """As consumers write it. 4.0.0 never ends a rebalance in which it can't read a subscription."""
+    """As consumers write it. 4.0.0 ends no rebalance in which it can't read a subscription."""
     version = 1
     return version.to_bytes(2) + embedded.encode(version=version)
 
