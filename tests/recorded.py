@@ -8,7 +8,7 @@ import json
 import lzma
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, cast
 
 from coordwire.codec import Message
 from coordwire.frames import PREFIX, decode_request, decode_response
@@ -76,9 +76,9 @@ def body_of(data: bytes, api_key: int, version: int, direction: str) -> bytes:
     return data[PREFIX + len(header.encode(version=header_version(api_key, version, direction))) :]
 
 
-def open_capture(path: Path) -> IO[bytes]:
+def open_capture(path: Path) -> BinaryIO:
     """Its bytes, unpacked."""
-    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
+    return cast("BinaryIO", lzma.open(path) if path.suffix == ".xz" else path.open("rb"))
 
 
 @functools.cache

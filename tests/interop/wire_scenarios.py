@@ -29,6 +29,9 @@ __all__ = ["ROUNDS", "allocate_ids", "play_round", "prepare"]
 ROUNDS = 11
 """As many as the longest of the coordinator APIs has versions."""
 
+Values = dict[str, Any]
+"""A request or a part of it, by the names of its fields."""
+
 TOPIC = "wire"
 PARTITIONS = 2
 NOT_YET = {3, 5, 6, 14, 15, 16, 51}
@@ -43,7 +46,7 @@ _RENEW = 4
 def prepare(play: Round) -> UUID | None:
     """Make the topic and wait for the coordinators; gives the topic's id, None before there were ids."""
     if play.version("CreateTopics") >= 0:
-        topic = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": 1}
+        topic: Values = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": 1}
         play.ask("CreateTopics", topics=[topic], timeout_ms=10_000)
     metadata = play.ask_until(
         lambda answer: (
@@ -113,7 +116,7 @@ def _find(play: Round, topic_id: UUID | None) -> None:
     if version >= 6 and play.number == 6 and play.last("InitializeShareGroupState") >= 0:
         assert topic_id is not None
         keys = [f"{play.name('share')}:{_kafka_uuid(topic_id)}:0"]
-        values = {"key_type": 2, "coordinator_keys": keys}
+        values: Values = {"key_type": 2, "coordinator_keys": keys}
         play.ask_until(_coordinator_found, "FindCoordinator", kind="share", **values)
 
 
@@ -131,7 +134,7 @@ def _classic(play: Round, topic_id: UUID | None) -> None:
     group, other = play.name("classic"), play.another_link()
     instance = play.name("instance") if play.version("JoinGroup") >= 5 else None
     subscription = _after_version(ConsumerProtocolSubscription(topics=[TOPIC]))
-    joining: dict[str, Any] = {
+    joining: Values = {
         "group_id": group, "session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000, "member_id": "",
         "group_instance_id": instance, "protocol_type": "consumer", "reason": "first",
         "protocols": [{"name": name, "metadata": subscription} for name in ("range", "sticky")],
@@ -167,10 +170,10 @@ def _classic(play: Round, topic_id: UUID | None) -> None:
         group_instance_id=joining["group_instance_id"],
     )  # fmt: skip
     play.ask("DeleteGroups", groups_names=[group, "missing"])
-    leaving = {"member_id": follower.member_id, "reason": "done"}
+    leaving: Values = {"member_id": follower.member_id, "reason": "done"}
     play.ask("LeaveGroup", group_id=group, member_id=follower.member_id, members=[leaving])
     play.ask("LeaveGroup", group_id=group, member_id="nobody", members=[{"member_id": "nobody"}])
-    static = {
+    static: Values = {
         "member_id": leader.member_id,
         "group_instance_id": joining["group_instance_id"],
         "reason": None,
@@ -234,23 +237,23 @@ def _offsets(
         }
         for partition in range(PARTITIONS)
     ]  # fmt: skip
-    topic = {"name": TOPIC, "topic_id": topic_id, "partitions": partitions}
+    topic: Values = {"name": TOPIC, "topic_id": topic_id, "partitions": partitions}
     missing = topic | {"name": "missing", "topic_id": UUID(int=7)}
-    commit = {
+    commit: Values = {
         "group_id": group, "generation_id_or_member_epoch": generation, "member_id": member_id,
         "group_instance_id": group_instance_id, "retention_time_ms": -1,
     }  # fmt: skip
     play.ask("OffsetCommit", topics=[topic], **commit)
     play.ask("OffsetCommit", topics=[topic, missing], kind="missing topic", **commit)
     play.ask("OffsetCommit", topics=[topic], **commit | {"generation_id_or_member_epoch": 98})
-    asked = {"name": TOPIC, "topic_id": topic_id, "partition_indexes": [0, 1]}
-    fetching = {"group_id": group, "member_id": None, "member_epoch": -1, "topics": [asked]}
-    flat = {"group_id": group, "topics": [{"name": TOPIC, "partition_indexes": [0, 1]}]}
+    asked: Values = {"name": TOPIC, "topic_id": topic_id, "partition_indexes": [0, 1]}
+    fetching: Values = {"group_id": group, "member_id": None, "member_epoch": -1, "topics": [asked]}
+    flat: Values = {"group_id": group, "topics": [{"name": TOPIC, "partition_indexes": [0, 1]}]}
     play.ask("OffsetFetch", **flat, groups=[fetching], require_stable=True)
     version = play.version("OffsetFetch")
     if version >= 2:
         play.ask("OffsetFetch", **flat | {"topics": None}, groups=[fetching | {"topics": None}], kind="all")
-    unknown = {"group_id": "missing", "topics": [{"name": "missing", "partition_indexes": [3]}]}
+    unknown: Values = {"group_id": "missing", "topics": [{"name": "missing", "partition_indexes": [3]}]}
     asked = {"name": "missing", "topic_id": UUID(int=7), "partition_indexes": [3]}
     both = [fetching, fetching | {"group_id": "missing", "topics": [asked]}]
     play.ask("OffsetFetch", **unknown, groups=both, kind="missing topic")
@@ -262,19 +265,19 @@ def _offsets(
 def _producers(play: Round, topic_id: UUID | None) -> None:
     if play.version("InitProducerId") < 0:
         return
-    idempotent = {"transactional_id": None, "transaction_timeout_ms": 0}
+    idempotent: Values = {"transactional_id": None, "transaction_timeout_ms": 0}
     play.ask_until(_no_error, "InitProducerId", **idempotent)
     txn, group = play.name("txn"), play.name("txn-group")
-    opening = {
+    opening: Values = {
         "transactional_id": txn, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip
     opened = play.ask_until(
         lambda answer: not answer.error_code, "InitProducerId", kind="transactional", **opening
     )
-    ids = {"producer_id": opened.producer_id, "producer_epoch": opened.producer_epoch}
+    ids: Values = {"producer_id": opened.producer_id, "producer_epoch": opened.producer_epoch}
     topics = [{"name": TOPIC, "partitions": [0, 1]}]
-    adding = {"transactional_id": txn, **ids, "topics": topics}
-    flat = {f"v3_and_below_{name}": value for name, value in adding.items()}
+    adding: Values = {"transactional_id": txn, **ids, "topics": topics}
+    flat: Values = {f"v3_and_below_{name}": value for name, value in adding.items()}
     play.ask("AddPartitionsToTxn", transactions=[adding], **flat)
     missing = adding | {"topics": [{"name": "missing", "partitions": [0]}]}
     flat = {f"v3_and_below_{name}": value for name, value in missing.items()}
@@ -292,7 +295,7 @@ def _producers(play: Round, topic_id: UUID | None) -> None:
     )  # fmt: skip
     play.ask("DescribeProducers", topics=[{"name": TOPIC, "partition_indexes": [0]}])
     play.ask("DescribeProducers", topics=[{"name": "missing", "partition_indexes": [0]}])
-    ending = {"transactional_id": txn, **ids, "committed": True}
+    ending: Values = {"transactional_id": txn, **ids, "committed": True}
     ended = play.ask("EndTxn", **ending)
     play.ask("EndTxn", **ending | {"producer_epoch": 77})
     if play.version("InitProducerId") >= 3:
@@ -311,7 +314,7 @@ def _produce(play: Round, of: Mapping[str, Any], transactional_id: str | None, c
     """Write records to partition 0: by the newest version that has names and no transactions of its own."""
     records = [Record(key=b"k", value=b"%d" % n, timestamp=_BATCH_TIME) for n in range(count)]
     batch = encode_batch(records, base_offset=0, **of)
-    topic = {"name": TOPIC, "partition_data": [{"index": 0, "records": batch}]}
+    topic: Values = {"name": TOPIC, "partition_data": [{"index": 0, "records": batch}]}
     play.ask(
         "Produce", at=min(play.last("Produce"), 9), transactional_id=transactional_id, acks=-1,
         timeout_ms=10_000, topic_data=[topic],
@@ -321,11 +324,11 @@ def _produce(play: Round, of: Mapping[str, Any], transactional_id: str | None, c
 def _transactional_offsets(
     play: Round, txn: str, group: str, ids: Mapping[str, int], topic_id: UUID | None
 ) -> None:
-    partition = {
+    partition: Values = {
         "partition_index": 0, "committed_offset": 7, "committed_leader_epoch": 0, "committed_metadata": "txn",
     }  # fmt: skip
-    topic = {"name": TOPIC, "topic_id": topic_id, "partitions": [partition]}
-    commit: dict[str, Any] = {
+    topic: Values = {"name": TOPIC, "topic_id": topic_id, "partitions": [partition]}
+    commit: Values = {
         "transactional_id": txn, "group_id": group, "generation_id_or_member_epoch": -1, "member_id": "",
         "group_instance_id": None, "topics": [topic], **ids,
     }  # fmt: skip
@@ -339,7 +342,7 @@ def _no_error_yet(answer: Any) -> bool:
 
 
 def _markers(play: Round, ids: Mapping[str, int]) -> None:
-    marker = {
+    marker: Values = {
         **ids, "transaction_result": False, "coordinator_epoch": 0, "transaction_version": 1,
         "topics": [{"name": TOPIC, "partition_indexes": [1]}],
     }  # fmt: skip
@@ -360,7 +363,7 @@ def _consumer(play: Round, topic_id: UUID | None) -> None:
     if play.version("ConsumerGroupHeartbeat") < 0 or play.number > 1:
         return
     group = play.name("consumer")
-    joining: dict[str, Any] = {
+    joining: Values = {
         "group_id": group, "member_epoch": 0, "instance_id": play.name("instance"), "rack_id": "rack",
         "rebalance_timeout_ms": 30_000, "subscribed_topic_names": [TOPIC], "server_assignor": "uniform",
         "topic_partitions": [], "member_id": "" if play.number == 0 else "b3n5yyIsTzWnQmfRd4eyTA",
@@ -376,7 +379,7 @@ def _consumer(play: Round, topic_id: UUID | None) -> None:
     }  # fmt: skip
     other = play.ask("ConsumerGroupHeartbeat", kind="second", **second)
     owned = [{"topic_id": topic_id, "partitions": [0, 1]}]
-    steady = {
+    steady: Values = {
         "group_id": group, "member_id": member.member_id, "member_epoch": member.member_epoch,
         "instance_id": joining["instance_id"], "topic_partitions": owned,
         "rebalance_timeout_ms": -1,
@@ -388,20 +391,20 @@ def _consumer(play: Round, topic_id: UUID | None) -> None:
     play.ask("ConsumerGroupDescribe", group_ids=[group], include_authorized_operations=True)
     play.ask("ConsumerGroupDescribe", group_ids=[group, "missing"])
     for epoch, kind in ((member.member_epoch, "consumer group"), (member.member_epoch + 9, None)):
-        partition = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
-        topic = {"name": TOPIC, "topic_id": topic_id, "partitions": [partition]}
+        partition: Values = {"partition_index": 0, "committed_offset": 3, "committed_metadata": ""}
+        topic: Values = {"name": TOPIC, "topic_id": topic_id, "partitions": [partition]}
         play.ask(
             "OffsetCommit", group_id=group, generation_id_or_member_epoch=epoch, member_id=member.member_id,
             topics=[topic], kind=kind, at=min(9 + play.number, play.last("OffsetCommit")),
         )  # fmt: skip
-        asked = {"name": TOPIC, "topic_id": topic_id, "partition_indexes": [0]}
-        fetching = {
+        asked: Values = {"name": TOPIC, "topic_id": topic_id, "partition_indexes": [0]}
+        fetching: Values = {
             "group_id": group, "member_id": member.member_id, "member_epoch": epoch, "topics": [asked],
         }  # fmt: skip
         play.ask(
             "OffsetFetch", groups=[fetching], kind=kind, at=min(9 + play.number, play.last("OffsetFetch"))
         )
-    leaving = {"group_id": group, "member_id": other.member_id, "member_epoch": -1}
+    leaving: Values = {"group_id": group, "member_id": other.member_id, "member_epoch": -1}
     play.ask("ConsumerGroupHeartbeat", kind="leaving", **leaving)
 
 
@@ -412,17 +415,17 @@ def _share(play: Round, topic_id: UUID) -> None:
     if play.version("ShareGroupHeartbeat") < 0 or play.number > 2:
         return
     group = play.name("share")
-    config = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
-    resource = {"resource_type": _GROUP_CONFIG, "resource_name": group, "configs": [config]}
+    config: Values = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
+    resource: Values = {"resource_type": _GROUP_CONFIG, "resource_name": group, "configs": [config]}
     play.ask("IncrementalAlterConfigs", resources=[resource])
     _produce(play, {}, None, count=10)
     member_id = "b3n5yyIsTzWnQmfRd4eyTB"
-    joining = {
+    joining: Values = {
         "group_id": group, "member_id": member_id, "member_epoch": 0, "rack_id": "rack",
         "subscribed_topic_names": [TOPIC],
     }  # fmt: skip
     joined = play.ask("ShareGroupHeartbeat", kind="first", **joining)
-    steady = {"group_id": group, "member_id": joined.member_id}
+    steady: Values = {"group_id": group, "member_id": joined.member_id}
     for _ in range(50):
         joined = play.ask("ShareGroupHeartbeat", kind="", member_epoch=joined.member_epoch, **steady)
         if joined.assignment is not None and joined.assignment.topic_partitions:
@@ -453,9 +456,9 @@ def _share(play: Round, topic_id: UUID) -> None:
 
 def _share_session(play: Round, group: str, member_id: str, topic_id: UUID) -> None:
     """Open a session, acquire records, acknowledge them in all ways, close it."""
-    member = {"group_id": group, "member_id": member_id}
-    partition = {"partition_index": 0, "partition_max_bytes": 1 << 20}
-    opening = {
+    member: Values = {"group_id": group, "member_id": member_id}
+    partition: Values = {"partition_index": 0, "partition_max_bytes": 1 << 20}
+    opening: Values = {
         **member, "share_session_epoch": 0, "max_wait_ms": 500, "min_bytes": 1, "max_bytes": 1 << 20,
         "max_records": 10, "batch_size": 10, "topics": [{"topic_id": topic_id, "partitions": [partition]}],
     }  # fmt: skip
@@ -476,11 +479,11 @@ def _share_session(play: Round, group: str, member_id: str, topic_id: UUID) -> N
     epoch += 1
     if play.version("ShareAcknowledge") >= 2:
         renewed = [{"first_offset": 2, "last_offset": 2, "acknowledge_types": [_RENEW]}]
-        again = [
+        topics = [
             {"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": renewed}]}
         ]
         play.ask(
-            "ShareAcknowledge", share_session_epoch=epoch, topics=again, is_renew_ack=True, kind="renewed",
+            "ShareAcknowledge", share_session_epoch=epoch, topics=topics, is_renew_ack=True, kind="renewed",
             **member,
         )  # fmt: skip
         epoch += 1
@@ -516,7 +519,7 @@ def _share_state(play: Round, topic_id: UUID) -> None:
     ]
     ask("Initialize", state_epoch=1, start_offset=0)
     ask("Initialize", state_epoch=0, start_offset=0)
-    writing = {"state_epoch": 1, "leader_epoch": 0, "start_offset": 5, "delivery_complete_count": 2}
+    writing: Values = {"state_epoch": 1, "leader_epoch": 0, "start_offset": 5, "delivery_complete_count": 2}
     ask("Write", state_batches=batches, **writing)
     ask("Write", state_batches=[], **writing | {"state_epoch": 0})
     ask("Read", leader_epoch=0)
@@ -534,12 +537,16 @@ def _streams(play: Round) -> None:
     if play.version("StreamsGroupHeartbeat") < 0 or play.number > 1:
         return
     group = play.name("streams")
-    changelog = {
+    changelog: Values = {
         "name": f"{group}-store-changelog", "partitions": 0, "replication_factor": 1,
         "topic_configs": [{"key": "cleanup.policy", "value": "compact"}],
     }  # fmt: skip
-    subtopology = {"subtopology_id": "0", "source_topics": [TOPIC], "state_changelog_topics": [changelog]}
-    joining = {
+    subtopology: Values = {
+        "subtopology_id": "0",
+        "source_topics": [TOPIC],
+        "state_changelog_topics": [changelog],
+    }
+    joining: Values = {
         "group_id": group, "member_id": "b3n5yyIsTzWnQmfRd4eyTC", "member_epoch": 0,
         "rebalance_timeout_ms": 30_000,
         "endpoint_information_epoch": 0, "instance_id": None, "rack_id": None, "process_id": "process",
@@ -550,7 +557,7 @@ def _streams(play: Round) -> None:
     joined = play.ask("StreamsGroupHeartbeat", kind="first", **joining)
     if joined.error_code:
         return
-    steady = {
+    steady: Values = {
         "group_id": group, "member_id": joining["member_id"], "rebalance_timeout_ms": -1,
         "endpoint_information_epoch": 0,
         "task_offsets": [{"subtopology_id": "0", "partition": 0, "offset": 4}],
@@ -563,22 +570,25 @@ def _streams(play: Round) -> None:
         if joined.active_tasks:
             break
         time.sleep(0.2)
-    owned = {
+    owned: Values = {
         "active_tasks": [{"subtopology_id": "0", "partitions": [0, 1]}], "standby_tasks": [],
         "warmup_tasks": [],
     }  # fmt: skip
     play.ask("StreamsGroupHeartbeat", member_epoch=joined.member_epoch, **steady, **owned)
     play.ask("StreamsGroupHeartbeat", member_epoch=9, **steady | {"member_id": "nobody"})
-    node = {
+    node: Values = {
         "name": "source", "node_type": 0, "source_topics": [TOPIC], "stores": [], "successors": ["process"],
     }  # fmt: skip
-    inner = {"name": "process", "node_type": 1, "stores": ["store"], "successors": []}
-    description = {"subtopologies": [{"subtopology_id": "0", "nodes": [node, inner]}], "global_stores": []}
+    inner: Values = {"name": "process", "node_type": 1, "stores": ["store"], "successors": []}
+    description: Values = {
+        "subtopologies": [{"subtopology_id": "0", "nodes": [node, inner]}],
+        "global_stores": [],
+    }
     play.ask(
         "StreamsGroupTopologyDescriptionUpdate", group_id=group, member_id=joining["member_id"],
         topology_epoch=1, topology_description=description,
     )  # fmt: skip
-    describing = {"include_authorized_operations": True, "include_topology_description": True}
+    describing: Values = {"include_authorized_operations": True, "include_topology_description": True}
     play.ask("StreamsGroupDescribe", group_ids=[group], **describing)
     play.ask("StreamsGroupDescribe", group_ids=[group, "missing"], **describing)
     play.ask("StreamsGroupHeartbeat", kind="leaving", member_epoch=-1, **steady | {"task_offsets": None})
