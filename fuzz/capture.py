@@ -23,7 +23,8 @@ from coordwire.cli.decode.tree import TreeFormat
 from coordwire.cli.selection.names import TopicNames
 from coordwire.errors import DecodeError, UnreadableRange
 from fuzz._run import main
-from fuzz.seeds import CAPTURES, framed
+from fuzz.seeds import framed
+from tests.recorded import CAPTURES
 
 FILES = [path.read_bytes()[:20_000] for path in CAPTURES]
 FRAMES = framed()

@@ -11,24 +11,15 @@ from coordwire.errors import CoordwireError, DecodeError
 from coordwire.frames import RequestFrame, read_request, read_response
 from coordwire.messages.keys import FACTS
 from fuzz._run import main
-from fuzz.seeds import bodies
+from fuzz.seeds import bodies, mutated
 
-BODIES = bodies()
+FRAMES = st.sampled_from(bodies()).flatmap(mutated)
 KINDS = st.sampled_from(
     sorted((key, version) for key, facts in FACTS.items() for version in range(facts.last + 1))
 )
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
-    """A captured frame's bytes with a stretch replaced, dropped or doubled."""
-    body = draw(st.sampled_from(BODIES))
-    start = draw(st.integers(0, len(body)))
-    stop = draw(st.integers(start, min(len(body), start + 8)))
-    return body[:start] + draw(st.binary(max_size=8)) + body[stop:]
-
-
-@given(st.one_of(mutated(), mutated(), st.binary(max_size=64)), KINDS)
+@given(st.one_of(FRAMES, FRAMES, st.binary(max_size=64)), KINDS)
 def fuzz(body: bytes, kind: tuple[int, int]) -> None:
     for strict in (True, False):
         for direction in ("request", "response"):

@@ -4,7 +4,6 @@ lack one side's packets. The last line counts the entries that were compared."""
 
 from __future__ import annotations
 
-import lzma
 import struct
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,11 +16,11 @@ from hypothesis import strategies as st
 
 from fuzz._engine import COMMANDS, Engine, difference
 from fuzz._run import compares_native, main
+from tests.recorded import CAPTURES, DATA, RECORDINGS, open_capture
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
 FILES = [
-    *sorted((DATA / "captures").glob("*.pcap")),
-    *sorted((DATA / "stories").glob("*.pcap.xz")),
+    *CAPTURES,
+    *RECORDINGS,
     *sorted((DATA / "engines").glob("*.pcap.xz")),
 ]
 MOST_CHANGES = 12
@@ -73,8 +72,8 @@ class Changed(bytes):
 @cache
 def packets_of(path: Path) -> tuple[bytes, list[Packet]]:
     """The header and the packets of a pcap with times in microseconds."""
-    content = path.read_bytes()
-    data = lzma.decompress(content) if path.suffix == ".xz" else content
+    with open_capture(path) as stream:
+        data = stream.read()
     assert data.startswith(MAGIC), path
     results, at = [], 24
     while at < len(data):

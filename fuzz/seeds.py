@@ -1,4 +1,5 @@
-"""The seed corpus: real frames from the captures that the tests keep, and bytes that once broke something."""
+"""The seed corpus: real frames that the tests keep, of captures and of every coordinator API in every
+version, and bytes that once broke something."""
 
 from __future__ import annotations
 
@@ -6,28 +7,58 @@ import gzip
 import json
 import struct
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+from hypothesis import strategies as st
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.codec import Message
+from coordwire.frames import PREFIX
 from coordwire.messages import find_message
+from tests.recorded import CAPTURES, DATA, RECORDINGS, open_capture, recorded_frames
 
 ROOT = Path(__file__).parent
-CAPTURES = sorted((ROOT.parent / "tests" / "data" / "captures").glob("*.pcap"))
 CORPUS = ROOT / "corpus"
 
 
+@cache
 def bodies(longest: int = 2000) -> list[bytes]:
-    """One frame of each API, version and direction, without its size prefix; then the corpus."""
+    """Frames without their size prefixes: one of each API, version and direction in captures; one of each
+    kind of answer that was recorded; the corpus."""
     result: dict[tuple[object, ...], bytes] = {}
-    for path in CAPTURES:
-        with path.open("rb") as stream:
+    for path in (*CAPTURES, *RECORDINGS):
+        with open_capture(path) as stream:
             for entry in Capture(stream, path.name).entries():
                 if isinstance(entry, FrameEntry) and entry.size <= longest:
                     result.setdefault((entry.direction, entry.api_key, entry.api_version), entry.body)
+    for frame in recorded_frames():
+        result.setdefault((frame.cell, frame.kind), frame.data[PREFIX:])
     kept = [bytes.fromhex(path.read_text()) for path in sorted(CORPUS.glob("*.hex"))]
     return [*result.values(), *kept]
+
+
+@cache
+def recorded_bodies() -> list[tuple[type[Message], int, bytes]]:
+    """The messages alone of what was recorded, each once."""
+    seen = {(frame.message_class, frame.version, frame.body): None for frame in recorded_frames()}
+    return list(seen)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, data: bytes) -> bytes:
+    """The bytes with a stretch replaced, dropped or doubled."""
+    start = draw(st.integers(0, len(data)))
+    stop = draw(st.integers(start, min(len(data), start + 8)))
+    return data[:start] + draw(st.binary(max_size=8)) + data[stop:]
+
+
+@st.composite
+def mutated_messages(draw: st.DrawFn) -> tuple[type[Message], int, bytes]:
+    """A recorded message's class and version, with its bytes or changed ones."""
+    cls, version, body = draw(st.sampled_from(recorded_bodies()))
+    return cls, version, draw(st.one_of(mutated(body), mutated(body), st.just(body)))
 
 
 def framed() -> list[bytes]:
@@ -37,7 +68,7 @@ def framed() -> list[bytes]:
 
 def vectors() -> Iterator[tuple[type[Message], int, bytes]]:
     """Messages of every class and version, as Apache Kafka's own classes wrote them."""
-    with gzip.open(ROOT.parent / "tests" / "data" / "vectors" / "vectors.jsonl.gz", "rt") as lines:
+    with gzip.open(DATA / "vectors" / "vectors.jsonl.gz", "rt") as lines:
         for vector in map(json.loads, lines):
             exchanged = vector["direction"] in ("request", "response")
             cls = (

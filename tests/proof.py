@@ -2,7 +2,8 @@
 
 Strategy: docs/development/proof.json has a row for each claim, with the command that judges it. Given keys,
 their commands run, and how many cases they had, how many differed, the date and the commit are written to the
-row; the table of docs/development/proof.md is written from the rows. Without keys the table alone is written.
+row; the table of docs/development/proof.md is written from the rows, and its table of recorded cells from
+tests/data/wire. Without keys the tables alone are written.
 Rules: a case is a test that ran, or what a fuzz target counts itself; a difference is a test that failed. No
 figure is written by hand.
 """
@@ -17,10 +18,16 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.recorded import coverage
+
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "docs" / "development" / "proof.json"
 PAGE = ROOT / "docs" / "development" / "proof.md"
 BEGIN, END = "<!-- rows of proof.json, by python -m tests.proof -->", "<!-- end of the rows -->"
+CELLS, END_OF_CELLS = (
+    "<!-- cells of tests/data/wire, by python -m tests.proof -->",
+    "<!-- end of the cells -->",
+)
 HEADINGS = ("claim", "judge", "cases", "differences", "date", "commit", "command")
 
 Row = dict[str, str | int]
@@ -64,10 +71,31 @@ def table(rows: dict[str, Row]) -> str:
     return "\n".join(lines)
 
 
+def cells() -> str:
+    """The recorded cells of the coordinator APIs, a line an API: a cell is a version in one direction."""
+    facts = coverage()
+    lines = ["| API | versions | recorded cells | brokers | not recorded |", "|---|---|---:|---|---|"]
+    known, in_all = 0, 0
+    for api, directions in facts["cells"].items():
+        kept = [releases for versions in directions.values() for releases in versions.values()]
+        versions = list(directions["request"])
+        have = sum(map(bool, kept))
+        named = [release for release in facts["spoken"] if any(release in releases for releases in kept)]
+        reasons = [reason for cell, reason in facts["reasons"].items() if cell.split()[0] == api]
+        span = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        lines.append(
+            f"| {api} | {span} | {have} of {len(kept)} | {', '.join(named)} | {'; '.join(reasons)} |"
+        )
+        known, in_all = known + have, in_all + len(kept)
+    return "\n".join([*lines, f"| all | | {known} of {in_all} | | |"])
+
+
 def rendered(page: str, rows: dict[str, Row]) -> str:
-    """The page with the table of rows between its marks."""
-    before, _, remaining = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table(rows)}\n{END}{remaining.partition(END)[2]}"
+    """The page with its tables between their marks."""
+    for begin, end, text in ((BEGIN, END, table(rows)), (CELLS, END_OF_CELLS, cells())):
+        before, _, remaining = page.partition(begin)
+        page = f"{before}{begin}\n{text}\n{end}{remaining.partition(end)[2]}"
+    return page
 
 
 def counts(output: str) -> tuple[int, int]:

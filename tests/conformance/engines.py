@@ -13,12 +13,14 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from construct import Container
+from construct import ConstructError, Container
 from hypothesis import given, note, settings
 from hypothesis.strategies import SearchStrategy
 
 from coordwire._speedups import native
 from coordwire.codec import Message, Struct
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
 from coordwire.codec.program import message_program
 from coordwire.limits import current
 from coordwire.messages import __all__ as names
@@ -101,6 +103,41 @@ def native_encode(cls: type[Message], version: int, message: object) -> bytes | 
         return compiled_encoder(cls, version)(message)
     except Exception:
         return None
+
+
+def check_bytes(cls: type[Message], version: int, wire: bytes) -> Message:
+    """The message that all engines read, and from which all of them write the same bytes.
+
+    They are those that came, but for tagged fields at their default.
+    """
+    message = Reader(wire, 0, version).message(cls)
+    assert cls.decode(wire, version=version) == message
+    assert fast_decode(cls, version, wire) == message
+    assert native_decode(cls, version, wire) == message
+    assert schema_decode(cls, version, wire) == message
+    data = message.encode(version=version)
+    assert compiled_encoder(cls, version)(message) == data
+    assert native_encode(cls, version, message) == data
+    assert Writer(version).message(message) == data
+    assert schema_encode(version, message) == data
+    assert data == wire or cls.decode(data, version=version) == message
+    decoded: Message = message
+    return decoded
+
+
+def schema_decode(cls: type[Message], version: int, data: bytes) -> Any:
+    """What construct says, running the declaration: a message, or None where it refuses."""
+    try:
+        by_name = declaration(cls).parse(data, version=version)
+    except (ConstructError, UnicodeDecodeError):
+        return None
+    return from_container(cls, by_name)
+
+
+def schema_encode(version: int, message: Message) -> bytes:
+    """The bytes that construct builds."""
+    wire: bytes = declaration(type(message)).build(to_container(message), version=version)
+    return wire
 
 
 def same(first: object, second: object) -> bool:

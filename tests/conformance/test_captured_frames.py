@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import pytest
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.codec import Message
-from coordwire.codec.interpreter.decoder import Reader
-from coordwire.codec.interpreter.encoder import Writer
 from coordwire.errors import DecodeError
 from coordwire.frames import encode_request, encode_response, read_request, read_response
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version
-from schemas._generate.walk import modules
-from schemas.vocabulary import Message as Declaration
-from tests.compiled import compiled_decoder, compiled_encoder
-from tests.conformance.engines import native_decode, native_encode
+from tests.conformance.engines import check_bytes
+from tests.recorded import CAPTURES, RECORDINGS, open_capture
 
-DATA = Path(__file__).parent.parent / "data" / "captures"
-CAPTURES = sorted(path.name for path in DATA.glob("*.pcap"))
+SHORT = [path.name for path in CAPTURES]
+PATHS = {path.name: path for path in (*CAPTURES, *RECORDINGS)}
 
-
-@functools.cache
-def declarations() -> dict[str, Declaration]:
-    return {row.name: row.message for module in modules() for row in module.messages if row.message}
+every_capture = pytest.mark.parametrize(
+    "name", [*SHORT, *(pytest.param(path.name, marks=pytest.mark.slow) for path in RECORDINGS)]
+)
 
 
 @functools.cache
 def frames(name: str) -> list[FrameEntry]:
-    with (DATA / name).open("rb") as stream:
+    with open_capture(PATHS[name]) as stream:
         entries = list(Capture(stream, name, strict=True).entries())
     return [entry for entry in entries if isinstance(entry, FrameEntry)]
 
@@ -49,28 +43,15 @@ def body_of(entry: FrameEntry) -> tuple[type[Message], bytes, int]:
     return cls, entry.body[len(entry.header.encode(version=kind)) :], entry.body_version
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@every_capture
 def test_all_engines_agree_on_every_frame(name: str) -> None:
     for entry in frames(name):
-        if entry.error is not None:
-            continue
-        cls, wire, version = body_of(entry)
-        message = cls.decode(wire, version=version)
-        assert message == entry.message
-        assert Reader(wire, 0, version).message(cls) == message
-        fast, end = compiled_decoder(cls, version)(wire, 0, 10**6, 10**9)
-        assert (fast, end) == (message, len(wire))
-        assert native_decode(cls, version, wire) == message
-        data = message.encode(version=version)
-        assert compiled_encoder(cls, version)(message) == data
-        assert native_encode(cls, version, message) == data
-        assert Writer(version).message(message) == data
-        declaration = declarations()[cls.__name__]
-        assert declaration.build(declaration.parse(wire, version=version), version=version) == data
-        assert declaration.parse(data, version=version) == declaration.parse(wire, version=version)
+        if entry.error is None:
+            cls, wire, version = body_of(entry)
+            assert check_bytes(cls, version, wire) == entry.message
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@every_capture
 def test_whole_frames_come_back(name: str) -> None:
     for entry in frames(name):
         if entry.error is not None:
@@ -103,7 +84,7 @@ def read(entry: FrameEntry, cut: int) -> object:
     return read_response(entry.body[:cut], entry.api_key, entry.api_version)
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("name", SHORT)
 def test_every_prefix_of_a_sample_is_refused(name: str) -> None:
     seen: set[tuple[object, ...]] = set()
     for entry in frames(name):
@@ -120,7 +101,7 @@ def test_every_prefix_of_a_sample_is_refused(name: str) -> None:
 
 
 def test_the_sample_has_what_is_irregular_too() -> None:
-    reasons = {e.error.reason for name in CAPTURES for e in frames(name) if e.error is not None}
+    reasons = {e.error.reason for name in SHORT for e in frames(name) if e.error is not None}
     assert any(
         "elements of at least" in reason for reason in reasons
     )  # an ApiVersions refusal of its own kind

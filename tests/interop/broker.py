@@ -105,7 +105,8 @@ class Broker:
     ) -> None:
         self.java = java
         self.folder = folder
-        self.port, controller = free_port(), free_port()
+        self.port, self.controller_port = free_port(), free_port()
+        controller = self.controller_port
         self._said = folder.with_name("broker.log")
         self._properties = folder.with_name("server.properties")
         own = f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}"

@@ -13,18 +13,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordwire.messages import ApiVersionsRequest
+from coordwire.messages import MetadataRequest
 from tests.interop.broker import WAIT, BrokerError, Java, ask, free_port
 from tests.interop.broker_segments import keep, split
 from tests.interop.maven import PREVIOUS, Unavailable
 
-__all__ = ["main", "make"]
+__all__ = ["main", "make", "zookeeper_broker"]
 
 TRAFFIC = Path(__file__).parent / "java" / "OldTraffic.java"
+_SETTINGS = {
+    "inter.broker.protocol.version": "2.8",
+    "log.message.format.version": "2.8",
+    "log.cleaner.backoff.ms": 200,
+}
 TOPICS = ("magic-", "append-time-", "compacted-")
 
 
@@ -33,7 +38,7 @@ def make(out: Path) -> None:
     java = Java(PREVIOUS)
     with tempfile.TemporaryDirectory() as work:
         logs = Path(work) / "logs"
-        with _broker(java, Path(work), logs) as port:
+        with zookeeper_broker(java, Path(work), _SETTINGS | {"log.dirs": logs}) as port:
             java.run(str(TRAFFIC), f"127.0.0.1:{port}", wait=3 * WAIT)
         keep(logs, out / "data")
     data = out / "data"
@@ -49,28 +54,29 @@ def make(out: Path) -> None:
 
 
 @contextmanager
-def _broker(java: Java, work: Path, logs: Path) -> Iterator[int]:
-    """The port of a broker that runs for the block, beside its ZooKeeper."""
+def zookeeper_broker(java: Java, work: Path, settings: Mapping[str, object]) -> Iterator[int]:
+    """The port of a broker that runs for the block, beside its ZooKeeper; of any release that has one.
+
+    settings: lines of server.properties, `log.dirs` among them. Raises `BrokerError`.
+    """
     zookeeper, port = free_port(), free_port()
     keeper = {"dataDir": work / "zookeeper", "clientPort": zookeeper, "admin.enableServer": "false"}
-    settings = {
-        "broker.id": 1, "zookeeper.connect": f"127.0.0.1:{zookeeper}", "log.dirs": logs,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}", "inter.broker.protocol.version": "2.8",
-        "log.message.format.version": "2.8", "log.cleaner.backoff.ms": 200,
-        "log.cleaner.dedupe.buffer.size": 8 << 20,
+    lines = {
+        "broker.id": 1, "zookeeper.connect": f"127.0.0.1:{zookeeper}", "host.name": "127.0.0.1", "port": port,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}", "log.cleaner.dedupe.buffer.size": 8 << 20, **settings,
     }  # fmt: skip
     started: list[subprocess.Popen[bytes]] = []
-    mains = {"org.apache.zookeeper.server.quorum.QuorumPeerMain": keeper, "kafka.Kafka": settings}
+    mains = {"org.apache.zookeeper.server.quorum.QuorumPeerMain": keeper, "kafka.Kafka": lines}
     said = work / "said.txt"
     try:
-        for number, (main_class, lines) in enumerate(mains.items()):
+        for number, (main_class, its) in enumerate(mains.items()):
             properties = work / f"{number}.properties"
-            properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+            properties.write_text("".join(f"{name}={value}\n" for name, value in its.items()))
             started.append(java.start(main_class, str(properties), output=said))
         deadline = time.monotonic() + WAIT
         while True:
             try:
-                ask(port, ApiVersionsRequest(), version=0)
+                ask(port, MetadataRequest(), version=0)
                 break
             except OSError:
                 if time.monotonic() > deadline:
