@@ -61,7 +61,7 @@ class JoinedGroup:
         self._moved: Trigger | None = None  # another coordinator, which is not known to have the group
         self._outage: Seen | None = None  # since when the coordinator has ended all connections
         self._waiting: dict[JoiningConnection, None] = {}
-        self._heard: dict[str, Seen] = {}
+        self._last_places: dict[str, Seen] = {}
         self._ends: dict[str, ConnectionEnd] = {}
         self._sessions = Sessions(self.group.members, _session_end)
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
@@ -112,7 +112,7 @@ class JoinedGroup:
         member = self.group.members.get(connection.member_id or "")
         if member is not None:
             member.parked = True
-            self._heard[member.member_id] = place
+            self._last_places[member.member_id] = place
         trigger = self._join_trigger(connection, member)
         if len(self._reasons) < MOST_REASONS:
             self._reasons.append((trigger, place, connection))
@@ -142,7 +142,7 @@ class JoinedGroup:
         if (name := connection.member_id or "") in self.group.members:
             self._ends[name] = end
         self._open.pop(connection, None)
-        is_alone = not any(other.broker == connection.broker for other in self._open)
+        is_alone = not any(known.broker == connection.broker for known in self._open)
         if end.sender == "broker" and connection.broker == self._broker and is_alone:
             self._outage = self._outage or place
 
@@ -206,7 +206,7 @@ class JoinedGroup:
         self._batch_end = None
         batch, self._batch = self._batch, {}
         if len(batch) < len(group.members):
-            for member in [one for name, one in group.members.items() if name not in batch]:
+            for member in [missing for name, missing in group.members.items() if name not in batch]:
                 ended_ns = _session_end(member)
                 if ended_ns is None or member.parked or ended_ns > (place.time_ns or 0) + SOON_NS:
                     self._remove(member, place, "not_rejoined")
@@ -277,25 +277,25 @@ class JoinedGroup:
         """A member's session begins again."""
         member.asked_ns = max(member.asked_ns, place.time_ns or 0)
         member.last_seen_ns = member.asked_ns
-        self._heard[member.member_id] = place
+        self._last_places[member.member_id] = place
         self._ends.pop(member.member_id, None)
         if member.session_timeout_ms is not None:
             self._sessions.watch(member)
 
-    def _remove(self, member: Member, place: Seen, how: Leaving) -> None:
+    def _remove(self, member: Member, place: Seen, departure: Leaving) -> None:
         group, name = self.group, member.member_id
-        heard = self._heard.pop(name, place)
-        heard_ns, time_ns = heard.time_ns or 0, place.time_ns or 0
-        detail = f"silent for {max(time_ns - heard_ns, 0) / 1e9:.3g} s"
-        trigger = group.goes(name, place, how, detail, inferred=True)
+        last_place = self._last_places.pop(name, place)
+        last_ns, time_ns = last_place.time_ns or 0, place.time_ns or 0
+        detail = f"silent for {max(time_ns - last_ns, 0) / 1e9:.3g} s"
+        trigger = group.goes(name, place, departure, detail, inferred=True)
         event = group.pending[-1]
         if isinstance(event, MemberLeft):
-            ending = ending_of(self._ends.pop(name, None), heard, place)
+            ending = ending_of(self._ends.pop(name, None), last_place, place)
             group.pending[-1] = replace(event, ending=ending)
         if not group.members:
             group.end("empty", place)
             self._reasons.clear()
-        elif how != "removed" or self._moved is None:
+        elif departure != "removed" or self._moved is None:
             self._add_reason(trigger, place)
 
     def finish(self, place: Seen) -> None:

@@ -57,15 +57,15 @@ def owned_parts(parts: Iterable[Any]) -> Owned:
     return owned((partition.topic, [partition.partition]) for partition in map(partition_of, parts))
 
 
-def ending_of(end: ConnectionEnd | None, heard: Seen, at: Seen) -> MemberEnding:
+def ending_of(end: ConnectionEnd | None, last_place: Seen, at: Seen) -> MemberEnding:
     """How a member's connection ended, if it did, and its last message. at: when and where it was out."""
-    heard_at = heard.time_ns, cited(heard, at)
+    last_sent = last_place.time_ns, cited(last_place, at)
     if end is None:
-        return MemberEnding("open", None, (), *heard_at, None)
-    how: HowEnded = "closed" if end.sender == "client" else "closed_by_broker"
-    how = "reset" if end.kind == "rst" else how
+        return MemberEnding("open", None, (), *last_sent, None)
+    ended: HowEnded = "closed" if end.sender == "client" else "closed_by_broker"
+    ended = "reset" if end.kind == "rst" else ended
     packet = cited(Seen(end.time_ns, end.capture, 0, end.packet), at)
-    return MemberEnding(how, end.time_ns, () if packet is None else (packet,), *heard_at, None)
+    return MemberEnding(ended, end.time_ns, () if packet is None else (packet,), *last_sent, None)
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +76,7 @@ class Registration:
     vain that are allowed, None for a setting of the coordinator's. is_in: whether it is known to be accepted;
     is_served: whether its answer listed partitions. pinged: the last ping without an answer; pinged_ns: when
     the last one was sent; failures: those in vain before it; started: the last Start, without an answer;
-    heard: its last message; end: of its connection.
+    last_place: its last message; end: of its connection.
     """
 
     broker: str
@@ -91,7 +91,7 @@ class Registration:
     pinged_ns: int = 0
     failures: int = 0
     started: Seen | None = None
-    heard: Seen | None = None
+    last_place: Seen | None = None
     end: ConnectionEnd | None = None
 
     @classmethod
@@ -136,7 +136,7 @@ class Registration:
 @dataclass(slots=True)
 class _Attempt:
     """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
-    start; answered: those that have; failed: whether it can't succeed any more; done: where the last answer
+    start; answered: those that have; failed: whether it can't succeed any more; completed: where the last answer
     was seen, while others may be waited for that can't answer."""
 
     began: Seen
@@ -144,7 +144,7 @@ class _Attempt:
     parts: dict[str, Owned] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     failed: bool = False
-    done: Seen | None = None
+    completed: Seen | None = None
 
 
 class StartedGroup:
@@ -186,13 +186,13 @@ class StartedGroup:
                 registration.failures = message.num_retries
                 registration.pinged, registration.pinged_ns = place, place.time_ns or 0
             case "Draft1PingResponse" | "Draft2PingResponse":
-                self._hear(registration, place)
+                self._note_message(registration, place)
                 registration.pinged = None
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
                 self._accept(registration, place)
                 self._stop(registration, place)
             case "Draft2StopFetcherResponse":
-                self._hear(registration, place)
+                self._note_message(registration, place)
                 self._answered(registration, entry, code, place)
                 self.group.consumption.has(registration.name, _NOTHING, place.time_ns)
             case "Draft1StartRequest":
@@ -203,13 +203,13 @@ class StartedGroup:
                 parts = [part for thread in message.ownership_info for part in thread.assigned_parts]
                 self._start(registration, owned_parts(parts), place)
             case "Draft1StartResponse" | "Draft2StartFetcherResponse":
-                self._hear(registration, place)
+                self._note_message(registration, place)
                 registration.started, registration.failures = None, 0
                 if self._answered(registration, entry, code, place):
                     self._take(registration, place)
 
-    def _hear(self, registration: Registration, place: Seen) -> None:
-        registration.heard = place
+    def _note_message(self, registration: Registration, place: Seen) -> None:
+        registration.last_place = place
         registration.member.last_seen_ns = place.time_ns
 
     # --- who is in ---
@@ -296,12 +296,12 @@ class StartedGroup:
             if self._lost.get(name) is registration and name not in self._unanswered:
                 self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
         attempt = self._attempt
-        done = None if attempt is None else attempt.done
-        is_over = done is not None and (done.time_ns or 0) < time_ns and not self._missing()
-        if attempt is not None and done is not None and is_over:
-            self._end(attempt, done)
+        completed = None if attempt is None else attempt.completed
+        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing()
+        if attempt is not None and completed is not None and is_over:
+            self._end(attempt, completed)
 
-    def _remove(self, registration: Registration, place: Seen, how: Leaving) -> None:
+    def _remove(self, registration: Registration, place: Seen, departure: Leaving) -> None:
         """A consumer is out."""
         group, name = self.group, registration.name
         self._lost.pop(name, None)
@@ -309,18 +309,18 @@ class StartedGroup:
         del self._registrations[name]
         if self._attempt is not None:
             self._attempt.stopped.pop(name, None)
-        left = how == "left"
-        heard_ns = registration.member.last_seen_ns
+        has_left = departure == "left"
+        last_ns = registration.member.last_seen_ns
         detail = ""
-        if not left and heard_ns is not None and place.time_ns is not None:
-            detail = f"silent for {max(place.time_ns - heard_ns, 0) / 1e9:.3g} s"
+        if not has_left and last_ns is not None and place.time_ns is not None:
+            detail = f"silent for {max(place.time_ns - last_ns, 0) / 1e9:.3g} s"
         trigger = group.goes(
-            name, place, how, detail, reason=_CLOSED if left else None, inferred=not left
+            name, place, departure, detail, reason=_CLOSED if has_left else None, inferred=not has_left
         )  # fmt: skip
         event = group.pending[-1]
-        if not left and isinstance(event, MemberLeft):
-            heard = registration.heard or registration.place
-            group.pending[-1] = replace(event, ending=ending_of(registration.end, heard, place))
+        if not has_left and isinstance(event, MemberLeft):
+            last_place = registration.last_place or registration.place
+            group.pending[-1] = replace(event, ending=ending_of(registration.end, last_place, place))
         self._add_reason(trigger, place)
         if not group.members:
             group.end("empty", place)
@@ -332,16 +332,16 @@ class StartedGroup:
         return [
             registration
             for name, registration in self._lost.items()
-            if (again := self._unanswered.get(name)) is None or again.broker != self._broker
+            if (waiting := self._unanswered.get(name)) is None or waiting.broker != self._broker
         ]
 
-    def _remove_lost(self, place: Seen, how: Leaving) -> None:
+    def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
         for registration in self._missing():
             if self._is_void(registration):
                 end = registration.end
-                at = place if how == "not_rejoined" or end is None else place.at(end.time_ns)
-                self._remove(registration, at, how)
+                at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
+                self._remove(registration, at, departure)
             elif registration.is_overdue(place.time_ns or 0):
                 self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
 
@@ -438,7 +438,7 @@ class StartedGroup:
         if covers and not self._missing():
             self._end(attempt, place)
         else:  # another attempt may follow, without those who can't answer
-            attempt.done = place
+            attempt.completed = place
 
     def _end(self, attempt: _Attempt, place: Seen) -> None:
         self._attempt = None
@@ -487,8 +487,8 @@ class StartedGroup:
     def finish(self, place: Seen) -> None:
         """The input is at its end."""
         self._give_up_overdue(place)
-        if self._attempt is not None and self._attempt.done is not None:
-            self._end(self._attempt, self._attempt.done)
+        if self._attempt is not None and self._attempt.completed is not None:
+            self._end(self._attempt, self._attempt.completed)
         self._remove_lost(place, "removed")
         if self._is_overview and self.group.rebalance is None and self._unserved:
             reason = self._reason()
