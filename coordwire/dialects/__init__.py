@@ -7,7 +7,9 @@ matchings.py               the same of frames with the headers of Kafka 0.8; whi
 dialect_options.py         the options of commands that read frames
 connection.py              a dialect as connections, captures and timelines take it; one side of a connection
 conversation.py            a recorded connection
-groups.py                  groups in recorded traffic
+groups.py                  groups in recorded traffic: those of
+started_groups.py          drafts 1 and 2, whose coordinator starts and stops consumers, and of
+joined_groups.py           draft 3, whose consumers join
 zookeeper_matching.py      ZooKeeper: what a frame is,
 zookeeper_conversation.py  a recorded connection, and how it is recognised,
 alternative.py             what captures may have beside another dialect: ZooKeeper's, by its first bytes

@@ -1,7 +1,8 @@
-"""Groups of the draft coordinators, from Register, Stop, Start and Ping (and draft-3's JoinGroup).
+"""Groups of the draft coordinators in recorded traffic, by the connections of their consumers.
 
-Strategy: a consumer has one connection, and its registration names its group; from the coordinator's Stop to
-the answer of the last Start the group rebalances. Rules: what comes over a connection on which no consumer
+Strategy: a consumer has one connection to its coordinator, and its registration, its join or its pings name
+its group; what else comes over that connection, and its end, goes to the group: `started_groups` has those of
+drafts 1 and 2, `joined_groups` those of draft 3. Rules: what comes over a connection on which no consumer
 registered belongs to no group; the offsets that a consumer reports when it is pinged or stopped count as
 committed.
 """
@@ -12,13 +13,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from coordwire.capture.entries import FrameEntry
-from coordwire.timeline.consumer_data import owned
-from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
+from coordwire.capture.entries import ConnectionEnd, FrameEntry
+from coordwire.dialects.joined_groups import JoinedGroup, JoiningConnection
+from coordwire.dialects.started_groups import Registration, StartedGroup, partition_of
+from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted
 from coordwire.timeline.evidence import Seen, remember
-from coordwire.timeline.group import Group
-from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.rebalance import Trigger
+from coordwire.timeline.from_wire.group_frames import place_of
 
 __all__ = ["DraftGroups"]
 
@@ -30,96 +30,83 @@ class DraftGroups:
     """All groups of the drafts in some captures."""
 
     def __init__(self) -> None:
-        self._groups: OrderedDict[str, Group] = OrderedDict()
-        self._consumers: OrderedDict[ConnectionKey, tuple[Group, str]] = OrderedDict()
-        self._joining: OrderedDict[ConnectionKey, Seen] = OrderedDict()
+        self._started: OrderedDict[str, StartedGroup] = OrderedDict()
+        self._joined: OrderedDict[str, JoinedGroup] = OrderedDict()
+        self._registrations: OrderedDict[ConnectionKey, tuple[StartedGroup, Registration]] = OrderedDict()
+        self._joining: OrderedDict[ConnectionKey, tuple[JoinedGroup, JoiningConnection]] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
         """What one frame adds."""
-        connection = entry.capture, frozenset(entry.flow.split(" > "))
+        key = entry.capture, frozenset(entry.flow.split(" > "))
         message: Any = entry.message
         match type(message).__name__:
             case "Draft1RegisterRequest" | "Draft2RegisterConsumerRequest":
-                self._register(entry, message, connection, place)
-            case "Draft3JoinGroupRequest":
-                remember(self._joining, connection, place, MOST_CONNECTIONS)
-            case "Draft3JoinGroupResponse" if message.error_code == 0:
-                self._join(entry, message, connection, place)
-        known = self._consumers.get(connection)
-        if known is None:
+                self._register(entry, message, key, place)
+            case "Draft3JoinGroupRequest" | "Draft3PingRequest":
+                self._joins(entry, message.group_id or "", key)
+            case "Draft3JoinGroupResponse" if key not in self._joining and entry.request is not None:
+                self._joins(entry.request, message.group_id or "", key)
+                if (joining := self._joining.get(key)) is not None:
+                    joining[0].feed(joining[1], entry.request.message, place_of(entry.request))
+        name: str | None
+        if (registered := self._registrations.get(key)) is not None:
+            started, registration = registered
+            started.feed(registration, entry, message, place)
+            group, name = started.group, registration.name
+        elif (joining := self._joining.get(key)) is not None:
+            joined, connection = joining
+            joined.feed(connection, message, place)
+            group, name = joined.group, connection.member_id
+        else:
             return
-        group, consumer_id = known
-        self._rebalance(group, consumer_id, message, place)
         yield from group.drain()
-        yield from _reports(group.group, consumer_id, entry, message, place)
+        yield from _reports(group.group, name, entry, message, place)
 
-    def _group(self, group_id: str) -> Group:
-        group = self._groups.get(group_id)
+    def end(self, end: ConnectionEnd, place: Seen) -> Iterator[GroupEvent]:
+        """What the end of a connection adds."""
+        key = end.capture, frozenset(end.flow.split(" > "))
+        if (registered := self._registrations.pop(key, None)) is not None:
+            group, registration = registered
+            group.end(registration, end, place)
+            yield from group.group.drain()
+        elif (joining := self._joining.pop(key, None)) is not None:
+            joined_group, connection = joining
+            joined_group.end(connection, end, place)
+            yield from joined_group.group.drain()
+
+    def _register(self, entry: FrameEntry, message: Any, key: ConnectionKey, place: Seen) -> None:
+        group_id = message.group_id or ""
+        group = self._started.get(group_id)
         if group is None:
-            group = Group(group_id, "draft")
-            remember(self._groups, group_id, group, MOST_CONNECTIONS)
-        return group
+            group = StartedGroup(group_id)
+            remember(self._started, group_id, group, MOST_CONNECTIONS)
+        if key not in self._registrations:  # a connection registers once
+            registration = Registration.of(entry, message, place)
+            group.register(registration)
+            remember(self._registrations, key, (group, registration), MOST_CONNECTIONS)
 
-    def _register(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
-        group = self._group(message.group_id or "")
-        name = message.consumer_id or ""
-        cause = Trigger("new_member" if group.members else "first_member", name, inferred=not group.members)
-        host = entry.flow.partition(" > ")[0] or None
-        timeout = getattr(message, "session_timeout_ms", None)
-        member = Member(name, host=host, topics=(message.topic_count or "",), session_timeout_ms=timeout)
-        rejoined = name in group.members
-        group.begin(Trigger("member_rejoined", name) if rejoined else cause, place)
-        group.add(member, place, rejoined=rejoined)
-        remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
-
-    def _join(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
-        """Draft-3: the answer has all that there is."""
-        group = self._group(message.group_id or "")
-        name = message.consumer_id or ""
-        old = group.members.get(name)
-        cause = Trigger("member_rejoined" if old else "new_member" if group.members else "first_member", name)
-        rebalance = group.begin(cause, self._joining.pop(connection, place))
-        rebalance.generation = group.generation = message.generation
-        if old is None:
-            group.add(Member(name, host=entry.flow.partition(" > ")[2] or None), place)
-        parts = owned(
-            (partition.topic or "", [partition.partition]) for partition in message.partitions_to_own
-        )
-        self._assign(group, name, parts)
-        remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
-        group.end("steady", place)
-
-    def _rebalance(self, group: Group, consumer_id: str, message: Any, place: Seen) -> None:
-        match type(message).__name__:
-            case "Draft1StopRequest" | "Draft2StopFetcherRequest":
-                cause = Trigger("unknown", inferred=True, detail="the coordinator stops its consumers")
-                group.begin(cause, place).join(consumer_id, place.time_ns)
-            case "Draft1StartRequest":
-                self._assign(group, consumer_id, _owned(message.assigned_parts))
-            case "Draft2StartFetcherRequest":
-                parts = [part for thread in message.ownership_info for part in thread.assigned_parts]
-                self._assign(group, consumer_id, _owned(parts))
-            case "Draft1StartResponse" | "Draft2StartFetcherResponse":
-                rebalance = group.rebalance
-                if rebalance is not None:
-                    rebalance.sync(consumer_id)
-                    if not rebalance.unsynced:
-                        group.end("steady", place)
-
-    def _assign(self, group: Group, consumer_id: str, parts: Owned) -> None:
-        member = group.members.get(consumer_id)
-        if member is not None:
-            group.assign(member, parts)
+    def _joins(self, entry: FrameEntry, group_id: str, key: ConnectionKey) -> None:
+        """A consumer speaks of a group. A join may not name it: the draft's page elides its fields."""
+        known = self._joining.get(key)
+        if not group_id or (known is not None and known[0].group.group == group_id):
+            return
+        group = self._joined.get(group_id)
+        if group is None:
+            group = JoinedGroup(group_id)
+            remember(self._joined, group_id, group, MOST_CONNECTIONS)
+        client, _, broker = entry.flow.partition(" > ")
+        remember(self._joining, key, (group, JoiningConnection(client, broker)), MOST_CONNECTIONS)
 
     def finish(self, place: Seen) -> Iterator[GroupEvent]:
         """The input is at its end."""
-        for group in self._groups.values():
-            group.end("unfinished", place)
-            yield from group.drain()
+        groups: tuple[StartedGroup | JoinedGroup, ...] = (*self._started.values(), *self._joined.values())
+        for group in groups:
+            group.finish(place)
+            yield from group.group.drain()
 
 
 def _reports(
-    group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Seen
+    group: str, consumer_id: str | None, entry: FrameEntry, message: Any, place: Seen
 ) -> Iterator[GroupEvent]:
     """The error that an answer carries, and the offsets that a consumer reports."""
     code = getattr(message, "error_code", 0)
@@ -129,24 +116,11 @@ def _reports(
             client_id=None,
         )  # fmt: skip
         return
-    for reported in getattr(message, "offset_info", ()):
-        partition = _partition_of(reported)
+    offsets: Iterable[Any] = getattr(message, "offset_info", ())
+    for reported in offsets:
+        partition = partition_of(reported)
         yield OffsetCommitted(
             group=group, **place._asdict(), member_id=consumer_id, client_id=None, generation=-1,
             topic=partition.topic, partition=partition.partition, offset=reported.offset, leader_epoch=-1,
             metadata=None,
         )  # fmt: skip
-
-
-def _owned(parts: Iterable[Any]) -> Owned:
-    return owned((partition.topic, [partition.partition]) for partition in map(_partition_of, parts))
-
-
-def _partition_of(reported: Any) -> TopicPartition:
-    """A partition that the drafts call "broker-partition", as text."""
-    broker, _, number = (reported.partition or "").rpartition("-")
-    if number.isascii() and number.isdecimal() and len(number) < 10:
-        return TopicPartition(
-            f"{reported.topic or ''}/{broker}" if broker else reported.topic or "", int(number)
-        )
-    return TopicPartition(f"{reported.topic or ''}/{reported.partition or ''}", -1)

@@ -17,11 +17,11 @@ rebalance, which lists all claims, comes when as many frames about the group as 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordwire.capture.entries import FrameEntry
+from coordwire.capture.entries import ConnectionEnd, FrameEntry
 from coordwire.dialects.zookeeper import Registration, StaticTopics
 from coordwire.dialects.zookeeper_multi import read_operations
 from coordwire.enums.numbers import ZooKeeperErrorCode
@@ -304,6 +304,10 @@ class ZooKeeperGroups:
             group.assign(member, owned((topic, [number]) for topic, number in parts.get(name, ())))
         group.end("steady" if group.members else "empty", place)
         yield from group.drain()
+
+    def end(self, end: ConnectionEnd, place: Seen) -> Iterable[GroupEvent]:
+        """The end of a connection adds nothing: a session outlives it."""
+        return ()
 
     def finish(self, place: Seen) -> Iterator[GroupEvent]:
         """The input is at its end: what was claimed stays claimed."""

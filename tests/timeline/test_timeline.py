@@ -330,7 +330,8 @@ def test_a_drafts_conversation_is_a_story(name: str) -> None:
     (story,) = stories(events).values()
     assert (story.group, story.kind, story.joined) == ("payments", "draft", 1)
     result = only(events, RebalanceEnded)
-    assert [one.outcome for one in result] == ["steady", "steady"]
+    last = "unfinished" if name.startswith("draft-1") else "steady"  # its last Start is refused
+    assert [one.outcome for one in result] == ["steady", last]
     assert len(result[0].assignments[0].partitions) == 1
     assert {event.error_code for event in only(events, ErrorMet)} == ({9} if name == "draft-3" else {1})
     if name != "draft-3":

@@ -250,7 +250,7 @@ class ConnectionEnds:
                     member.had = True
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
             name = MemberName(event.group, event.member_id)
-            if event.inferred and event.how in _SILENT:
+            if event.inferred and event.how in _SILENT and event.ending is None:
                 event = replace(event, ending=self._ending(event, name))
             self._leaves(name)
             if (requests := self._last_requests.pop(name, None)) is not None:

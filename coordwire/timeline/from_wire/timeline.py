@@ -77,6 +77,9 @@ class DialectGroups(Protocol):
     def feed(self, entry: FrameEntry, place: Seen) -> Iterable[GroupEvent]:
         """The events that one frame adds."""
 
+    def end(self, end: ConnectionEnd, place: Seen) -> Iterable[GroupEvent]:
+        """The events that the end of a connection adds."""
+
     def finish(self, place: Seen) -> Iterable[GroupEvent]:
         """The events at the end of the input."""
 
@@ -179,6 +182,9 @@ class Timeline:
 
     def _sign(self, entry: UnreadableRange | ConnectionSign) -> Iterable[GroupEvent]:
         """The events of all but frames."""
+        if isinstance(entry, ConnectionEnd) and self._dialect_groups is not None:
+            place = Seen(entry.time_ns, entry.capture, self._last.number, entry.packet)
+            return list(self._dialect_groups.end(entry, place))
         if self._ends is not None and isinstance(entry, ConnectionEnd):
             outage = self._ends.ends(entry)
             if outage is not None:

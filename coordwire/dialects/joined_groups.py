@@ -1,0 +1,314 @@
+"""Groups of draft 3, whose consumers join and ping, and whose coordinator answers.
+
+Strategy: what the coordinator knows of a group is followed by its answers. All joins of a generation are
+answered together: who is not among them is out. A member that has not pinged for its session timeout, as its
+join says it, is out too, and the group rebalances from then on; of that the next ping's answer shows
+something, or nothing does. A rebalance begins with the first join, or with the end of a session, and ends
+with the answers of the generation.
+
+Rules: a join that was refused is none. Another broker that accepts joins or pings is the coordinator from
+then on; it either knows all members, whose sessions begin again, or none, which its answers show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coordwire.capture.entries import ConnectionEnd
+from coordwire.dialects.started_groups import ending_of
+from coordwire.timeline.consumer_data import owned
+from coordwire.timeline.events import Leaving, MemberLeft
+from coordwire.timeline.evidence import Seen
+from coordwire.timeline.from_wire.member_death import Sessions
+from coordwire.timeline.group import Group
+from coordwire.timeline.members import Member
+from coordwire.timeline.rebalance import Trigger
+
+__all__ = ["JoinedGroup", "JoiningConnection"]
+
+MS = 1_000_000
+SOON_NS = 20 * MS
+"""A session's end may be noticed so much later."""
+
+AWAY_NS = 2_000 * MS
+"""A coordinator that had ended all connections for so long knows its members from others, if at all."""
+
+MOST_REASONS = 100
+UNKNOWN_CONSUMER, REBALANCE_IN_PROGRESS = 25, 27
+
+
+@dataclass(slots=True, eq=False)
+class JoiningConnection:
+    """A connection on which a consumer joins or pings. member_id: as far as it is known; joining: its join
+    that waits for an answer; session_ms: as that says."""
+
+    client: str
+    broker: str
+    member_id: str | None = None
+    joining: Seen | None = None
+    session_ms: int = 0
+    topics: tuple[str, ...] = ()
+
+
+class JoinedGroup:
+    """One group."""
+
+    def __init__(self, group_id: str) -> None:
+        self.group = Group(group_id, "draft")
+        self._broker: str | None = None
+        self._open: dict[JoiningConnection, None] = {}
+        self._moved: Trigger | None = None  # another coordinator, which is not known to have the group
+        self._outage: Seen | None = None  # since when the coordinator has ended all connections
+        self._waiting: dict[JoiningConnection, None] = {}
+        self._last_places: dict[str, Seen] = {}
+        self._ends: dict[str, ConnectionEnd] = {}
+        self._sessions = Sessions(self.group.members, _session_end)
+        self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
+        self._cause: JoiningConnection | None = None
+        self._batch: dict[str, None] = {}
+        self._batch_end: Seen | None = None
+
+    # --- frames ---
+
+    def feed(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        """A message on a connection of one of its consumers."""
+        self._open[connection] = None
+        match type(message).__name__:
+            case "Draft3JoinGroupResponse" if message.error_code == 0:
+                self._joined(connection, message, place)
+                return
+        self.settle(place)
+        match type(message).__name__:
+            case "Draft3JoinGroupRequest":
+                self._join(connection, message, place)
+            case "Draft3JoinGroupResponse":
+                self._refused(connection, place)
+            case "Draft3PingRequest":
+                self._ping(connection, message, place)
+            case "Draft3PingResponse":
+                self._pinged(connection, message, place)
+
+    def settle(self, place: Seen, *, within_ns: int = -SOON_NS) -> None:
+        """End the generation that was answered, and the sessions that are over by now, or soon."""
+        self._end_batch()
+        if self._outage is not None:
+            return
+        time_ns = (place.time_ns or 0) + within_ns
+        while self._sessions.may_begin_before(time_ns):
+            member = self._sessions.first()
+            end_ns = None if member is None else _session_end(member)
+            if member is None or end_ns is None or end_ns >= time_ns:
+                return
+            self._remove(member, place.at(end_ns), "session_timeout")
+
+    # --- joins ---
+
+    def _join(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        connection.joining = place
+        connection.session_ms = message.session_timeout
+        connection.topics = tuple(message.subscribing)
+        self._waiting[connection] = None
+        member = self.group.members.get(connection.member_id or "")
+        if member is not None:
+            member.parked = True
+            self._last_places[member.member_id] = place
+        trigger = self._join_trigger(connection, member)
+        if len(self._reasons) < MOST_REASONS:
+            self._reasons.append((trigger, place, connection))
+
+    def _join_trigger(self, connection: JoiningConnection, member: Member | None) -> Trigger:
+        if member is not None:
+            return Trigger("member_rejoined", member.member_id)
+        return Trigger("new_member" if self.group.members else "first_member")
+
+    def _leaves_queue(self, connection: JoiningConnection, place: Seen) -> None:
+        """A join does not wait any longer."""
+        connection.joining = None
+        self._waiting.pop(connection, None)
+        member = self.group.members.get(connection.member_id or "")
+        if member is not None and member.parked:
+            member.parked = False
+            self._is_alive(member, place)
+
+    def _refused(self, connection: JoiningConnection, place: Seen) -> None:
+        self._reasons = [reason for reason in self._reasons if reason[2] is not connection]
+        self._leaves_queue(connection, place)
+
+    def end(self, connection: JoiningConnection, end: ConnectionEnd, place: Seen) -> None:
+        """A connection has ended: its join can't be answered, and its member's session runs from now."""
+        self.settle(place)
+        self._leaves_queue(connection, place)
+        if (name := connection.member_id or "") in self.group.members:
+            self._ends[name] = end
+        self._open.pop(connection, None)
+        is_alone = not any(known.broker == connection.broker for known in self._open)
+        if end.sender == "broker" and connection.broker == self._broker and is_alone:
+            self._outage = self._outage or place
+
+    def _joined(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        """One answer of a generation."""
+        group = self.group
+        if self._batch and message.generation != group.generation:
+            self._end_batch()
+        self._accepts(connection, place)
+        name = message.consumer_id or ""
+        member = group.members.get(name)
+        if not self._batch:
+            connection.member_id = name
+            self._begin(place)
+            group.generation = message.generation
+            assert group.rebalance is not None
+            group.rebalance.generation = message.generation
+        joining = connection.joining or place
+        if member is None:
+            member = Member(
+                name, host=connection.client or None, topics=connection.topics,
+                session_timeout_ms=connection.session_ms or None,
+            )  # fmt: skip
+            group.add(member, joining)
+        member.session_timeout_ms = connection.session_ms or member.session_timeout_ms
+        connection.member_id = name
+        self._leaves_queue(connection, place)
+        self._is_alive(member, place)
+        parts = owned((part.topic or "", [part.partition]) for part in message.partitions_to_own)
+        group.assign(member, parts)
+        group.consumption.has(name, parts, place.time_ns)
+        if group.rebalance is not None:
+            group.rebalance.join(name, joining.time_ns)
+            group.rebalance.sync(name)
+        self._batch[name] = None
+        self._batch_end = place
+        if not self._waiting:
+            self._end_batch()
+
+    def _begin(self, place: Seen) -> None:
+        """The rebalance, from what was first seen of it on."""
+        if self.group.rebalance is not None:
+            return
+        if not self._reasons:
+            self.settle(place, within_ns=SOON_NS)
+        unknown = Trigger("unknown", inferred=True, detail="consumers are asked to join again")
+        reasons = sorted(self._reasons, key=lambda reason: reason[1].time_ns or 0)
+        trigger, first, self._cause = reasons[0] if reasons else (unknown, place, None)
+        if self._moved is not None:
+            trigger, self._cause = self._moved, None
+        if self._cause is not None and trigger.member_id is None:
+            name = self._cause.member_id
+            trigger = trigger._replace(member_id=name, client_id=None if name else self._cause.client)
+        self.group.begin(trigger, first)
+
+    def _end_batch(self) -> None:
+        """All joins of a generation are answered: the others are out."""
+        place, group = self._batch_end, self.group
+        if place is None:
+            return
+        self._batch_end = None
+        batch, self._batch = self._batch, {}
+        if len(batch) < len(group.members):
+            for member in [missing for name, missing in group.members.items() if name not in batch]:
+                ended_ns = _session_end(member)
+                if ended_ns is None or member.parked or ended_ns > (place.time_ns or 0) + SOON_NS:
+                    self._remove(member, place, "not_rejoined")
+                else:
+                    self._remove(member, place.at(ended_ns), "session_timeout")
+        rebalance = group.rebalance
+        if rebalance is not None and self._cause is not None and self._cause.member_id:
+            rebalance.trigger = rebalance.trigger._replace(member_id=self._cause.member_id, client_id=None)
+        self._cause = self._moved = None
+        group.end("steady", place)
+        self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
+
+    # --- pings ---
+
+    def _ping(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        """A ping: the member lives, if the coordinator knows it."""
+        connection.member_id = message.consumer_id or ""
+        member = self.group.members.get(connection.member_id)
+        if member is not None and not member.parked:
+            self._is_alive(member, place)
+
+    def _pinged(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        name = connection.member_id or ""
+        member = self.group.members.get(name)
+        if message.error_code == UNKNOWN_CONSUMER:
+            self._accepts(connection, place)
+            if member is not None:
+                self._remove(member, place, "removed")
+        elif message.error_code in (0, REBALANCE_IN_PROGRESS):
+            self._accepts(connection, place)
+            if member is None:  # as it was before the input
+                member = Member(name, host=connection.client or None)
+                self.group.add(member, place)
+            if not member.parked:
+                self._is_alive(member, place)
+            self._moved = None
+            if message.error_code:
+                self._begin(place)
+
+    # --- who is in ---
+
+    def _accepts(self, connection: JoiningConnection, place: Seen) -> None:
+        """A broker answers as the group's coordinator."""
+        outage, self._outage = self._outage, None
+        is_another = self._broker not in (None, connection.broker)
+        self._broker = connection.broker
+        away_ns = 0 if outage is None else (place.time_ns or 0) - (outage.time_ns or 0)
+        if not is_another and away_ns < AWAY_NS:
+            return
+        detail = "another broker answers" if is_another else "it knows the group no more"
+        self._moved = Trigger("coordinator_moved", inferred=not is_another, detail=detail)
+        for member in self.group.members.values():
+            if not member.parked:
+                self._sessions_again(member, place)
+
+    def _add_reason(self, trigger: Trigger, place: Seen) -> None:
+        rebalance = self.group.rebalance
+        if rebalance is not None and rebalance.is_unexplained:
+            self.group.begin(trigger, place)
+        elif len(self._reasons) < MOST_REASONS:
+            self._reasons.append((trigger, place, None))
+
+    def _sessions_again(self, member: Member, place: Seen) -> None:
+        """A new coordinator has a member, whose session begins."""
+        member.asked_ns = max(member.asked_ns, place.time_ns or 0)
+
+    def _is_alive(self, member: Member, place: Seen) -> None:
+        """A member's session begins again."""
+        member.asked_ns = max(member.asked_ns, place.time_ns or 0)
+        member.last_seen_ns = member.asked_ns
+        self._last_places[member.member_id] = place
+        self._ends.pop(member.member_id, None)
+        if member.session_timeout_ms is not None:
+            self._sessions.watch(member)
+
+    def _remove(self, member: Member, place: Seen, departure: Leaving) -> None:
+        group, name = self.group, member.member_id
+        last_place = self._last_places.pop(name, place)
+        last_ns, time_ns = last_place.time_ns or 0, place.time_ns or 0
+        detail = f"silent for {max(time_ns - last_ns, 0) / 1e9:.3g} s"
+        trigger = group.goes(name, place, departure, detail, inferred=True)
+        event = group.pending[-1]
+        if isinstance(event, MemberLeft):
+            ending = ending_of(self._ends.pop(name, None), last_place, place)
+            group.pending[-1] = replace(event, ending=ending)
+        if not group.members:
+            group.end("empty", place)
+            self._reasons.clear()
+        elif departure != "removed" or self._moved is None:
+            self._add_reason(trigger, place)
+
+    def finish(self, place: Seen) -> None:
+        """The input is at its end."""
+        self._outage = None
+        self.settle(place)
+        if self._waiting and self.group.rebalance is None and self._reasons:
+            self._begin(place)
+        self.group.end("unfinished", place)
+
+
+def _session_end(member: Member) -> int | None:
+    """When a member's session ends; its timeout may be unknown."""
+    if member.session_timeout_ms is None:
+        return None
+    return member.asked_ns + member.session_timeout_ms * MS
