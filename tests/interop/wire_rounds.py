@@ -14,7 +14,7 @@ from coordwire.codec import Message, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
-__all__ = ["WAIT", "Kind", "Link", "Round", "build"]
+__all__ = ["KEYS", "WAIT", "Kind", "Link", "Round", "build"]
 
 WAIT = 15
 """Seconds for what a broker does in the background: topics, coordinators, shares' first offsets."""
@@ -61,8 +61,13 @@ class Round:
 
     def version(self, api: str) -> int:
         """Which version this round uses; -1 where the release has none."""
-        first, last = self._versions.get(KEYS[api], (-1, -1))
-        return min(first + self.number, last)
+        return self.version_at(self._versions, api, self.number)
+
+    @staticmethod
+    def version_at(versions: Mapping[int, tuple[int, int]], api: str, number: int) -> int:
+        """The same of any release and round."""
+        first, last = versions.get(KEYS[api], (-1, -1))
+        return min(first + number, last)
 
     def last(self, api: str) -> int:
         """The newest version that the release has; -1 where it has none."""
