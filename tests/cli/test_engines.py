@@ -9,7 +9,8 @@ import pytest
 
 from coordwire._speedups import native
 from fuzz._engine import Engine, difference
-from fuzz.engines import DATA, packets_of
+from fuzz.engines import packets_of
+from tests.recorded import DATA
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 

@@ -10,7 +10,7 @@ from coordwire.designs.drafts.actions import Noted
 from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.messages.draft_1 import Draft1PartitionOffset, Draft1StartRequest, Draft1StopRequest
 from tests.designs.drafts.cluster import Entry
-from tests.designs.drafts.transcripts import fetched, lines, nodes
+from tests.designs.drafts.transcripts import fetched, lines, nodes, queued
 from tests.designs.drafts.worlds import World
 
 TOPICS = ("t", "tt", "later", "u", "v", "__consumer_offsets")
@@ -116,8 +116,7 @@ def draft_1_fails_over() -> Iterator[str]:
     world.run(5_000)
     yield from lines(world)
     yield from knows(world)
-    queues = world.nodes["broker-2"].machine._queues
-    yield f"queues of broker-2: {[list(queue) for queue in queues]}"
+    yield f"queues of broker-2: {queued(world.nodes['broker-2'].machine)}"
 
 
 def draft_1_starts_up() -> Iterator[str]:
@@ -217,7 +216,7 @@ def draft_1_queues() -> Iterator[str]:
     world.run(1_000)
     coordinator = world.coordinator
     bits = {group.group_id: (group.queued, group.topics) for group in coordinator.groups.values()}
-    yield f"bits {bits} queues {[list(queue) for queue in coordinator._queues]} {coordinator._handled}"
+    yield f"bits {bits} queues {queued(coordinator)} {coordinator._handled}"
     world.history.clear()
     world.heal("a", "broker-1")
     world.run(500)
@@ -236,16 +235,16 @@ def draft_1_resigns() -> Iterator[str]:
     for name, group in zip("bc", ("two", "three"), strict=True):
         world.join(name, group_id=group, idle_timeout_ms=60_000)
         world.run(50)
-    yield f"{[list(queue) for queue in machine._queues]} {machine._handled} {sorted(machine._consumers)}"
+    yield f"{queued(machine)} {machine._handled} {sorted(machine._consumers)}"
     world.history.clear()
     world.cut_zookeeper("broker-1")
     machine.settings = replace(machine.settings, max_rebalance_retries=99)
     world.run(7_000)
-    queues = [list(queue) for queue in machine._queues]
+    queues = queued(machine)
     yield f"{queues} {sorted(machine._consumers)} {sorted(machine.groups)}"
     world.heal_zookeeper("broker-1")
     world.run(1)
-    yield f"{[list(queue) for queue in machine._queues]} {machine._consumers} {machine.groups}"
+    yield f"{queued(machine)} {machine._consumers} {machine.groups}"
     yield f"{machine.offices} {sorted(map(str, machine._procedures))}"
     world.run(2_000)
     yield from lines(world)

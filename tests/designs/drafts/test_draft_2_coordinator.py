@@ -20,6 +20,7 @@ from coordwire.messages.draft_2 import (
     Draft2StopFetcherRequest,
 )
 from tests.designs.drafts.seen import Seen, run_until
+from tests.designs.drafts.transcripts import queued
 from tests.designs.drafts.worlds import World
 
 PATH = "/consumers/coordinator"
@@ -55,7 +56,7 @@ def test_the_first_broker_is_elected_at_once_and_its_node_goes_with_its_session(
     world = World(2, brokers=3)
     node = stat(world, PATH)
     assert world.read(PATH) == b"1"
-    assert node.ephemeral_owner == world.nodes["broker-1"].session
+    assert node.ephemeral_owner == broker(world, 1).coordinator_session
     assert [(note.name, note.what.text) for note in world.noted("Elected")] == [("broker-1", "1")]
     assert world.noted("Elected")[0].time <= 10
     for number in (1, 2, 3):
@@ -75,7 +76,7 @@ def test_all_listen_to_the_path_and_elect_whenever_its_data_is_deleted() -> None
         world.run(30)
         number = int(world.read(PATH) or b"0")
         assert world.coordinator is broker(world, number)
-        assert stat(world, PATH).ephemeral_owner == world.nodes[f"broker-{number}"].session
+        assert stat(world, PATH).ephemeral_owner == broker(world, number).coordinator_session
         assert {broker(world, one).coordinator_of("g") for one in (1, 2, 3)} == {number}
         world.run(20_000)
         assert (world.owned(), world.overlaps()) == ("aaaa", {})
@@ -92,7 +93,7 @@ def test_all_listen_to_the_path_and_elect_whenever_its_data_is_deleted() -> None
 def test_at_any_time_one_broker_coordinates() -> None:
     """One that finds another's node at the path is the coordinator no longer."""
     world = World(2, consumers="a")
-    session = world.nodes["broker-2"].session
+    session = broker(world, 2).coordinator_session
     for operation in (DeleteNode(PATH), CreateNode(PATH, b"2", ephemeral=True)):
         assert world.tree.apply(session, operation, world.now).ok
     world._deliver_events()
@@ -212,12 +213,12 @@ def test_a_new_session_clears_what_the_coordinator_knows_and_stands_again() -> N
         run_until(world, lambda second=second: world.read(PATH) == b"%d" % second)  # type: ignore[misc]
         world.run(100)
         seen = Seen(old)
-        session = world.nodes[f"broker-{first}"].session
-        old._queues[3].append("g")  # as if it waited for its handler
+        session = old.coordinator_session
+        old._queues[3].put("g")  # as if it waited for its handler
         world.heal_zookeeper(f"broker-{first}")
         assert world.nodes[f"broker-{first}"].session == old.session != session
         assert (old.groups, old._consumers, old._handled, old.partitions) == ({}, {}, {}, {})
-        assert [list(queue) for queue in old._queues] == [[]] * 4
+        assert queued(old) == [[]] * 4
         assert sorted(one.what.connection for one in seen.of(Disconnect)) == connections
         assert not old._timers.is_set("committer")
         for name in "ab":
@@ -250,14 +251,15 @@ def test_a_shutdown_closes_the_elector_then_the_threads_then_the_session() -> No
     run_until(world, lambda: bool(seen.noted("ShutDown")))
     order = [getattr(one.what, "name", type(one.what).__name__) for one in seen]
     assert order == [
-        "AskZooKeeper", "Resigned", "Disconnect", "Disconnect", "AskZooKeeper", "ShutDown", "EndSession"
+        "AskZooKeeper", "Resigned", "Disconnect", "Disconnect", "AskZooKeeper", "ShutDown", "EndSession",
+        "EndSession",
     ]  # fmt: skip
     assert [one.what.path for one in seen.operations(DeleteNode)] == [PATH, "/brokers/ids/1"]
     assert old.groups == {}
     assert not any(old.runs(("handler", str(number))) for number in range(4))
     assert not old._timers.is_set("committer")
     assert not any(old._timers.is_set((kind, "g", name)) for kind in ("ping", "pong") for name in "ab")
-    assert len(seen.of(EndSession)) == 1
+    assert [one.what.client for one in seen.of(EndSession)] == [1, 0]
     world.run(20)
     assert world.read(PATH) == b"2"
 
@@ -410,20 +412,20 @@ def test_a_group_that_waits_in_a_queue_is_not_pushed_again() -> None:
     assert (group.queued, group.handler) == (False, None)
     world.cut("b", "broker-1")
     coordinator.on_topics_changed({"t"})
-    (number,) = [number for number, queue in enumerate(coordinator._queues) if queue]
+    (number,) = [number for number, queue in enumerate(coordinator._queues) if queue.groups]
     assert (group.queued, group.handler) == (True, number)
     for _ in range(3):
         coordinator.on_topics_changed({"t"})
         coordinator.try_rebalance(group)
-    assert [list(queue) for queue in coordinator._queues if queue] == [["g"]]
+    assert [names for names in queued(coordinator) if names] == [["g"]]
     group.stopped = True  # a reason for a rebalance
     run_until(world, lambda: group.waiting == {"b"})
-    assert (group.queued, group.handler, list(coordinator._queues[number])) == (False, number, [])
+    assert (group.queued, group.handler, queued(coordinator)[number]) == (False, number, [])
     for _ in range(3):
         coordinator.try_rebalance(group)
         assert (group.queued, group.handler) == (True, number)
-        assert [list(queue) for queue in coordinator._queues if queue] == [["g"]]
-        assert list(coordinator._queues[number]) == ["g"]
+        assert [names for names in queued(coordinator) if names] == [["g"]]
+        assert queued(coordinator)[number] == ["g"]
     assert coordinator._handled == {number: "g"}
     world.heal("b", "broker-1")
     world.run(200)
@@ -448,12 +450,12 @@ def test_handlers_take_groups_in_turn_and_work_beside_each_other() -> None:
     assert [group.handler for group in groups] == [1, 0, 1, 0, 1]
     world.run(60)
     assert [group.handler for group in groups] == [1, None, 1, None, 1]
-    assert (list(coordinator._queues[1]), coordinator._handled) == (["g-c", "g-e"], {1: "g-a"})
+    assert (queued(coordinator)[1], coordinator._handled) == (["g-c", "g-e"], {1: "g-a"})
     assert stopped(seen) == {"a", "b", "d"}
     assert [one.what.consumer_id for one in seen.messages(Draft2StartFetcherRequest)] == ["b", "d"]
     coordinator.try_rebalance(groups[0])  # the same group, to the same handler, whoever is next
     coordinator.try_rebalance(groups[2])
-    assert [list(queue) for queue in coordinator._queues] == [[], ["g-c", "g-e", "g-a"]]
+    assert queued(coordinator) == [[], ["g-c", "g-e", "g-a"]]
     world.heal("a", "broker-1")
     world.run(100)
     assert stopped(seen) == {"a", "b", "c", "d", "e"}
@@ -500,12 +502,13 @@ def test_each_handler_takes_the_groups_of_its_own_queue() -> None:
     for name in "abc":
         registered(world, name, group_id=f"g-{name}")
     world.run(200)
-    seen, find, handlers = Seen(coordinator), coordinator.find_handler, {}
+    seen, handlers, find = Seen(coordinator), dict[str, int](), coordinator.find_handler
 
     def noted(group: GroupRegistry) -> int:
-        return handlers.setdefault(group.group_id.removeprefix("g-"), find(group))
+        number: int = find(group)
+        return handlers.setdefault(group.group_id.removeprefix("g-"), number)
 
-    coordinator.find_handler = noted  # type: ignore[method-assign]
+    coordinator.find_handler = noted
     world.topic("t", {number: [1] for number in range(5)})
     world.run(200)
     assert set(handlers.values()) == {0, 1}

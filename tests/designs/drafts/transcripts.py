@@ -12,10 +12,11 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.designs.drafts.actions import FetchersStarted, FetchersStopped, Noted
+from coordwire.designs.drafts.pinging_coordinator import PingingCoordinator
 from coordwire.designs.drafts.zookeeper_operations import GetData, Operation, OperationOutcome
 from tests.designs.drafts.cluster import Cluster, Entry
 
-__all__ = ["fetched", "lines", "nodes", "record_operations", "the"]
+__all__ = ["fetched", "lines", "nodes", "queued", "record_operations", "the"]
 
 
 def the(value: Any) -> str:
@@ -56,6 +57,8 @@ def lines(world: Cluster, *, since: int = 0, times: bool = True) -> list[str]:
 def nodes(world: Cluster, under: str) -> dict[str, tuple[bytes, str]]:
     """The nodes with data below a path: the data, and whose session they end with; "" if persistent."""
     owners = {node.session: node.name for node in world.nodes.values()}
+    for node in world.nodes.values():
+        owners.setdefault(getattr(node.machine, "coordinator_session", 0), f"{node.name}'s coordinator")
     result = {}
     for path in world.tree.paths():
         outcome = world.tree.apply(world._admin, GetData(path), world.now)
@@ -63,6 +66,11 @@ def nodes(world: Cluster, under: str) -> dict[str, tuple[bytes, str]]:
             owner = outcome.stat.ephemeral_owner
             result[path] = outcome.data, owners.get(owner, "nobody") if owner else ""
     return result
+
+
+def queued(coordinator: PingingCoordinator) -> list[list[str]]:
+    """The groups in each handler's queue, and those that wait for room in it."""
+    return [[*queue.groups, *queue.blocked] for queue in coordinator._queues]
 
 
 def record_operations(world: Cluster) -> None:
