@@ -136,8 +136,8 @@ class Registration:
 @dataclass(slots=True)
 class _Attempt:
     """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
-    start; answered: those that have; failed: whether it can't succeed any more; completed: where the last answer
-    was seen, while others may be waited for that can't answer."""
+    start; answered: those that have; failed: whether it can't succeed any more; completed: where the last
+    answer was seen, while others may be waited for that can't answer."""
 
     began: Seen
     stopped: dict[str, Registration] = field(default_factory=dict)
