@@ -119,6 +119,7 @@ def _figures(simulated: SimulatedRun, options: argparse.Namespace) -> dict[str, 
     figures = asdict(simulated.measures)
     for rebalance in figures["rebalances"]:
         rebalance["owners"] = len(rebalance["owners"])
+    figures["lengths_ms"] = simulated.measures.lengths_ms
     del figures["deliveries"]  # of messages, which flow in no run of this command
     sizes = {name: getattr(options, name) for name in ("design", "members", "partitions", "seed")}
     return sizes | figures
