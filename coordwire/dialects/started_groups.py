@@ -370,6 +370,10 @@ class StartedGroup:
         attempt, name = self._attempt, registration.name
         if self._registrations.get(name) is not registration:
             return
+        if attempt is not None and name in attempt.stopped and attempt.completed is not None:
+            waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
+            if waited_ns < registration.answer_ns - SOON_NS:  # too early for one that waited for all
+                self._end(attempt, attempt.completed)
         if attempt is None or name in attempt.stopped:
             attempt = self._begin(place)
         self._explain(attempt)
@@ -437,7 +441,7 @@ class StartedGroup:
                     self._explain(attempt)
         if covers and not self._missing():
             self._end(attempt, place)
-        else:  # another attempt may follow, without those who can't answer
+        elif covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
 
     def _end(self, attempt: _Attempt, place: Seen) -> None:

@@ -10,8 +10,11 @@ it; 2: usage or I/O.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,10 +24,14 @@ from coordwire.files.staged import Staged
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator import PlannedFault
+    from coordwire.designs.simulator.runs import SimulatedRun
 
 __all__ = ["configure", "run"]
 
 MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
+MOST_BROKERS, MOST_LATENCY_MS, LEAST_SESSION_MS = 100, 60_000, 1_001
+"""Draft 2's coordinators refuse a session timeout of a second."""
+
 FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
 """What a plan can have; the last three are carried out by the processes themselves."""
 
@@ -42,6 +49,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what goes wrong: '10s crash consumer-2 for 5s; 20s cut consumer-1 * for 9s', a file with one "
         "fault a line, or random",
     )  # fmt: skip
+    parser.add_argument("--brokers", type=int, default=2, metavar="N", help="candidates for coordinator (2)")
+    parser.add_argument(
+        "--groups", type=int, default=1, metavar="N", help="among which the consumers are divided (1)"
+    )
+    parser.add_argument("--session-timeout", default="6s", metavar="TIME", help="of each consumer (6s)")
+    parser.add_argument(
+        "--latency",
+        default="1ms-5ms",
+        metavar="TIME[-TIME]",
+        help="least and greatest latency of one way (1ms-5ms)",
+    )
+    parser.add_argument("--format", choices=("story", "json"), default="story",
+                        help="json: the figures, times in milliseconds")  # fmt: skip
     parser.add_argument("--duration", default="60s", metavar="TIME", help="virtual time, as 90s or 5m (60s)")
     parser.add_argument("--pcap", type=Path, metavar="FILE", help="keep the messages as a capture")
 
@@ -49,6 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     _check("--members", options.members, MOST_MEMBERS)
     _check("--partitions", options.partitions, MOST_PARTITIONS)
+    _check("--brokers", options.brokers, MOST_BROKERS)
+    _check("--groups", options.groups, options.members)
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
     from coordwire.designs.simulator.runs import simulate
@@ -57,13 +79,21 @@ def run(options: argparse.Namespace) -> int:
     duration = parse_time(options.duration)
     if duration is None or not 0 < duration <= MOST_MS:
         raise Failure(f"simulate: --duration: expected a time such as 60s, to 24h, got {options.duration!r}")
+    session = parse_time(options.session_timeout)
+    if session is None or not LEAST_SESSION_MS <= session <= MOST_MS:
+        reason = f"expected a time above 1s, to 24h, got {options.session_timeout!r}"
+        raise Failure(f"simulate: --session-timeout: {reason}")
     plan = _plan(options, duration)
     write = line_writer()
     with terminable(), _capture(options.pcap) as file:
         simulated = simulate(
             options.design, members=options.members, partitions=options.partitions, seed=options.seed,
-            plan=plan, duration_ms=duration, pcap=file,
+            plan=plan, duration_ms=duration, pcap=file, coordinators=options.brokers, groups=options.groups,
+            session_ms=session, latency=_latency(options.latency),
         )  # fmt: skip
+    if options.format == "json":
+        write([[(json.dumps(_figures(simulated, options)), "plain")]])
+        return 0
     write(lines(simulated, options.members, options.partitions, options.seed))
     return 0
 
@@ -71,6 +101,28 @@ def run(options: argparse.Namespace) -> int:
 def _check(name: str, number: int, most: int) -> None:
     if not 1 <= number <= most:
         raise Failure(f"simulate: {name}: expected 1 to {most}, got {number}")
+
+
+def _latency(text: str) -> tuple[int, int]:
+    """The least and the greatest."""
+    from coordwire.testing.fault_plans import parse_time
+
+    least, dash, most = text.partition("-")
+    times = parse_time(least), parse_time(most if dash else least)
+    if times[0] is None or times[1] is None or not times[0] <= times[1] <= MOST_LATENCY_MS:
+        raise Failure(f"simulate: --latency: expected a time, or two such as 1ms-5ms, to 1m, got {text!r}")
+    return times[0], times[1]
+
+
+def _figures(simulated: SimulatedRun, options: argparse.Namespace) -> dict[str, object]:
+    """The run's figures for programs; a rebalance's owners are in the story alone."""
+    figures = asdict(simulated.measures)
+    for rebalance in figures["rebalances"]:
+        rebalance["owners"] = len(rebalance["owners"])
+    figures["lengths_ms"] = simulated.measures.lengths_ms
+    del figures["deliveries"]  # of messages, which flow in no run of this command
+    sizes = {name: getattr(options, name) for name in ("design", "members", "partitions", "seed")}
+    return sizes | figures
 
 
 @contextmanager
@@ -102,7 +154,8 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
     if text is None:
         return []
     if text == "random":
-        return comparable_faults(options.seed, members=options.members, duration_ms=duration)
+        drawn = comparable_faults(options.seed, members=options.members, duration_ms=duration)
+        return [fault for fault in drawn if fault.at < duration]
     if not any(char.isspace() for char in text) or Path(text).is_file():
         try:
             text = Path(text).read_text(encoding="utf-8")
@@ -113,6 +166,9 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
         plan = parse_faults(text)
     except Malformed as error:
         raise Failure(f"simulate: --faults: {error.reason}") from None
+    nodes = [f"consumer-{number}" for number in range(1, options.members + 1)]
+    nodes += [f"coordinator-{number}" for number in range(1, options.brokers + 1)]
+    nodes += ["zookeeper"] if options.design not in ("classic", "consumer") else []
     for fault in plan:
         if fault.kind not in FAULTS:
             kinds = ", ".join(FAULTS[:-1])
@@ -122,6 +178,13 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
         if fault.kind == "topic" and not (len(fault.words) == 2 and _is_partition_count(fault.words[1])):
             reason = f"expected TIME topic * orders PARTITIONS, at most {MOST_PARTITIONS}"
             raise Failure(f"simulate: --faults: {fault.at} ms: {reason}")
+        if fault.at >= duration:
+            raise Failure(f"simulate: --faults: {fault}: expected a time before the end, {options.duration}")
+        for target in fault.targets:
+            if not any(fnmatchcase(name, target) for name in nodes):
+                known = f"consumer-1 to -{options.members}, coordinator-1 to -{options.brokers}"
+                known += ", zookeeper" if nodes[-1] == "zookeeper" else ""
+                raise Failure(f"simulate: --faults: {fault}: expected {known}, or a pattern, got {target!r}")
     return plan
 
 

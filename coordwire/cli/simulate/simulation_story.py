@@ -8,7 +8,6 @@ place of their names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 from coordwire._quantities import duration
 from coordwire.capture.printable import Pieces, shown
@@ -27,12 +26,15 @@ __all__ = ["lines"]
 MOST_MEMBERS = 12
 """So many members have a line each."""
 
-MOST_LINES = 2_000
+MOST_LINES = 200
 LONG_MS = 1_000
 """A partition without an owner has a line from here on; rebalances have shorter gaps as a rule."""
 
-MOST_GAPS = 12
-"""Lines of that kind after each rebalance."""
+MOST_GAPS = 24
+"""Lines of that kind, the longest times."""
+
+MOST_WIDTH = 44
+"""Characters of a list of partitions; a longer one is a number."""
 
 SOON_MS = 10_000
 """Within this time equal notes become one line."""
@@ -70,7 +72,7 @@ def lines(simulated: SimulatedRun, members: int, partitions: int, seed: int) -> 
     for time, pieces in story[:MOST_LINES]:
         yield [(f"   {_clock(time):>{width}}  ", "note"), *pieces]
     if len(story) > MOST_LINES:
-        yield [(f"   … {len(story) - MOST_LINES:,} more lines", "odd")]
+        yield [(f"   … and {len(story) - MOST_LINES:,} more lines", "odd")]
     yield []
     rows = list(figures(measures))
     width = max(len(name) for name, _ in rows)
@@ -94,8 +96,7 @@ def _story(simulated: SimulatedRun) -> Iterator[_Line]:
     yield from _starts(simulated)
     for time, fault in world.faults:
         text = str(fault).partition(" ")[2]
-        hits = any(fnmatchcase(name, fault.targets[0]) for name in world.nodes)
-        yield time, [("! ", "error"), (shown(text) + ("" if hits else "  (no such node here)"), "odd")]
+        yield time, [("! ", "error"), (shown(text), "odd")]
     yield from _note_lines(simulated.run.notes())
     for number, rebalance in enumerate(simulated.measures.rebalances, 1):
         yield rebalance.began, [("⟳ ", "slow"), (f"rebalance {number} begins", "slow")]
@@ -150,10 +151,10 @@ def _of_note(note: RunNote) -> Pieces:
 
 
 def _ended(number: int, rebalance: OwnershipRebalance) -> Iterator[_Line]:
-    if rebalance.ended is None or rebalance.length_ms is None:
+    if rebalance.ended is None or rebalance.whole_ms is None:
         return
     moved = count(rebalance.moved, "partition")
-    took = _length(rebalance.length_ms)
+    took = _length(rebalance.whole_ms)
     yield rebalance.ended, [
         ("✓ ", "response"), (f"rebalance {number} has ended after {took}", "response"),
         (f"  {moved} moved, {count(len(rebalance.owners), 'owner')}", "note"),
@@ -174,7 +175,7 @@ def _spells(simulated: SimulatedRun) -> Iterator[_Line]:
         if spell.owners or spell.ended - spell.began >= LONG_MS:
             together.setdefault((spell.began, spell.ended, spell.owners), []).append(spell)
     longest = sorted(together, key=lambda key: (key[0] - key[1], key))
-    listed_spells = longest[: MOST_GAPS * (len(simulated.measures.rebalances) + 1)]
+    listed_spells = longest[:MOST_GAPS]
     for began, ended, owners in listed_spells:
         spells = together[began, ended, owners]
         partitions = _in_short(spell.partition for spell in spells)
@@ -188,7 +189,7 @@ def _spells(simulated: SimulatedRun) -> Iterator[_Line]:
         unlisted = len(together) - len(listed_spells)
         yield (
             simulated.measures.duration_ms,
-            [(f"… {unlisted:,} shorter times with two owners or none", "odd")],
+            [(f"… and {unlisted:,} more, shorter times with two owners or none", "odd")],
         )
 
 
@@ -199,7 +200,7 @@ def _in_short(partitions: Iterable[object]) -> str:
         if isinstance(partition, tuple)
     ]
     text = ranges(known)
-    return text if len(text) <= 200 else f"{len(known):,} partitions"
+    return text if len(text) <= MOST_WIDTH else f"{len(known):,} partitions"
 
 
 # --- the figures ---
@@ -212,7 +213,7 @@ def figures(measures: RunMeasures) -> Iterator[tuple[str, str]]:
         yield "no owner", "not every partition has had an owner"
     else:
         yield "no owner, after the first assignment", f"{measures.orphaned_ms / 1000:,.3f} partition-seconds"
-    lengths = measures.lengths_ms
+    lengths = measures.wholes_ms
     unfinished = sum(rebalance.ended is None for rebalance in measures.rebalances)
     text = f"{len(measures.rebalances)}"
     if lengths:
@@ -239,8 +240,8 @@ def _deaths(measures: RunMeasures) -> Iterator[tuple[str, str]]:
     deaths = measures.deaths
     if deaths:
         yield "deaths of consumers with partitions", str(len(deaths))
-        times = [death.time for death in deaths]
-        yield "  until it was detected", _times([death.detected for death in deaths], times)
+        times = [death.silent for death in deaths]
+        yield "  silent until it was detected", _times([death.detected for death in deaths], times)
         yield "  until all had an owner again", _times([death.taken_over for death in deaths], times)
     elections = measures.coordinator_deaths
     if elections:

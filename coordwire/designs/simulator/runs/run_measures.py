@@ -21,6 +21,7 @@ into the world, so that a run is the same with and without.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -54,12 +55,19 @@ QUIET_MS = 1_000
 @dataclass(slots=True)
 class OwnershipRebalance:
     """ended: None if it had not ended with the run. moved: how many partitions have another owner than
-    before. owners: the partitions of each consumer at its end, frozen ones left out."""
+    before. owners: the partitions of each consumer at its end, frozen ones left out. since: when what it
+    mends began, at most `began`: a partition lost its owner, a consumer fell silent, or an owner started."""
 
     began: int
     ended: int | None = None
     moved: int = 0
     owners: dict[str, tuple[Hashable, ...]] = field(default_factory=dict)
+    since: int = 0
+
+    @property
+    def whole_ms(self) -> int | None:
+        """From `since` on."""
+        return None if self.ended is None else self.ended - self.since
 
     @property
     def length_ms(self) -> int | None:
@@ -69,10 +77,12 @@ class OwnershipRebalance:
 @dataclass(slots=True)
 class Death:
     """partitions: how many lost their only owner. detected: when the consumer counted as gone, None if it
-    never did, or not before it died again. taken_over: when each of its partitions had an owner again."""
+    never did, or not before it died again. taken_over: when each of its partitions had an owner again.
+    silent: since when nothing came from it, as it may have been frozen or cut off before it crashed."""
 
     time: int
     node: str
+    silent: int
     partitions: int = 0
     detected: int | None = None
     taken_over: int | None = None
@@ -161,7 +171,7 @@ class RunObserver:
     def _lose(self, owner: str, partition: Hashable) -> None:
         now = self._world.now
         if not self.deaths or self.deaths[-1].time != now or self.deaths[-1].node != owner:
-            self.deaths.append(Death(now, owner))
+            self.deaths.append(Death(now, owner, now))
             self._remaining[len(self.deaths) - 1] = 0
         death = self.deaths[-1]
         death.partitions += 1
@@ -291,19 +301,26 @@ class RunMeasures:
     @property
     def lengths_ms(self) -> list[int]:
         """Of the rebalances that ended, after the first assignment."""
+        return [length for rebalance in self._later if (length := rebalance.length_ms) is not None]
+
+    @property
+    def wholes_ms(self) -> list[int]:
+        """The same from what each of them mends."""
+        return [length for rebalance in self._later if (length := rebalance.whole_ms) is not None]
+
+    @property
+    def _later(self) -> list[OwnershipRebalance]:
         first = self.assigned_at
-        lengths = [
-            rebalance.length_ms
-            for rebalance in self.rebalances
-            if first is not None and rebalance.began > first
-        ]
-        return [length for length in lengths if length is not None]
+        return [known for known in self.rebalances if first is not None and known.began > first]
 
 
 def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> RunMeasures:
     """The figures of a run that is over."""
     world, notes = run.world, run.notes()
     _find_detections(observer.deaths, notes)
+    for death in observer.deaths:
+        death.silent = _silent_since(world, death.node, death.time)
+    _find_begins(world, observer, notes)
     ownership = world.ownership
     quiet = traffic.is_mostly_quiet(world.now, _change_times(world))
     return RunMeasures(
@@ -332,6 +349,46 @@ def _find_detections(deaths: list[Death], notes: list[RunNote]) -> None:
             ),
             None,
         )  # fmt: skip
+
+
+def _silent_since(world: World, node: str, until: int) -> int:
+    """When the fault began that kept a consumer from its coordinator until then."""
+    servers = [name for name in world.nodes if not name.startswith("consumer-")]
+    since = until
+    for time, fault in world.faults:
+        if time > until or fault.duration is None or time + fault.duration < until:
+            continue
+        first, second = fault.targets[0], fault.targets[-1]
+        is_frozen = fault.kind == "freeze" and fnmatchcase(node, first)
+        is_cut = fault.kind == "cut" and any(
+            fnmatchcase(node, one_end) and all(fnmatchcase(name, other_end) for name in servers)
+            for one_end, other_end in ((first, second), (second, first))
+        )
+        if is_frozen or is_cut:
+            since = min(since, time)
+    return since
+
+
+def _find_begins(world: World, observer: RunObserver, notes: list[RunNote]) -> None:
+    """When what each rebalance mends began. Everything is looked at once, by its time."""
+    losses = deque(sorted((spell.ended, spell.began) for spell in observer.spells if not spell.owners))
+    gone = deque(sorted((note.time, note.subject) for note in notes if note.subject))
+    previous: set[str] = set()
+    before = 0
+    for rebalance in observer.rebalances:
+        until = world.now if rebalance.ended is None else rebalance.ended
+        begins = [rebalance.began]
+        while losses and losses[0][0] <= until:
+            ended, began = losses.popleft()
+            begins += [began] if ended >= rebalance.began else []
+        while gone and gone[0][0] <= rebalance.began:
+            time, subject = gone.popleft()
+            begins += [_silent_since(world, subject, time)] if time > before else []
+        for name in rebalance.owners.keys() - previous:
+            starts = world.nodes[name].started_at
+            begins += [time for time in starts if before <= time <= rebalance.began][-1:]
+        rebalance.since = max(min(begins), min(before, rebalance.began))
+        previous, before = set(rebalance.owners), until
 
 
 def _coordinators(world: World, notes: list[RunNote]) -> Iterable[CoordinatorDeath]:

@@ -56,6 +56,7 @@ def simulate(
     duration_ms: int = 60_000,
     session_ms: int = SESSION_MS,
     metadata_ms: int = METADATA_MS,
+    latency: tuple[int, int] = (1, 5),
     groups: int = 1,
     subsets: int = 1,
     messages: bool = False,
@@ -67,8 +68,8 @@ def simulate(
     once in a design in which each of them makes all that came before it rebalance at once; in the others
     these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
-    groups, subsets: as for `add_design`. messages: let them flow, and count how often each is delivered;
-    flow: settings of `MessageFlow` for that.
+    latency: the least and the greatest of one way, in milliseconds. groups, subsets: as for `add_design`.
+    messages: let them flow, and count how often each is delivered; flow: settings of `MessageFlow` for that.
     pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
     design.
     """
@@ -80,7 +81,7 @@ def simulate(
         if capture is not None:
             capture(record)
 
-    world = World(seed=seed, tap=tap)
+    world = World(seed=seed, tap=tap, latency=latency)
     at_once = members > _ONE_BY_ONE and design in _EACH_REBALANCES
     run = add_design(
         world, design, members=members, partitions=partitions, coordinators=coordinators,
