@@ -374,7 +374,7 @@ class StartedGroup:
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
             if waited_ns < registration.answer_ns - SOON_NS:  # too early for one that waited for all
                 self._end(attempt, attempt.completed)
-        if attempt is None or name in attempt.stopped:
+        if attempt is None or attempt.failed or name in attempt.stopped:
             attempt = self._begin(place)
         self._explain(attempt)
         attempt.stopped[name] = registration
