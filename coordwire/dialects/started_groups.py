@@ -367,9 +367,11 @@ class StartedGroup:
         return attempt
 
     def _stop(self, registration: Registration, place: Seen) -> None:
-        attempt, name = self._attempt, registration.name
+        name = registration.name
         if self._registrations.get(name) is not registration:
             return
+        self._resume(registration, place)
+        attempt = self._attempt
         if attempt is not None and name in attempt.stopped and attempt.completed is not None:
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
             if waited_ns < registration.answer_ns - SOON_NS:  # too early for one that waited for all
@@ -383,10 +385,17 @@ class StartedGroup:
         if registration.retries is not None:  # Stop is not answered there
             self.group.consumption.has(name, _NOTHING, place.time_ns)
 
+    def _resume(self, registration: Registration, place: Seen) -> None:
+        """A coordinator that another one seemed to have followed goes on with its consumers."""
+        if registration.broker != self._broker and registration.end is None:
+            self._move(registration.broker, place)
+            self._broker = registration.broker
+
     def _start(self, registration: Registration, parts: Owned, place: Seen) -> None:
         name = registration.name
         if self._registrations.get(name) is not registration:
             return
+        self._resume(registration, place)
         attempt = self._attempt or self._begin(place)
         attempt.stopped[name] = registration
         attempt.parts[name] = parts
