@@ -477,7 +477,7 @@ class StartedGroup:
         group, name = self.group, registration.name
         if group.rebalance is None:
             for waiting in [
-                other for other in self._unanswered.values() if other.broker == registration.broker
+                waiting for waiting in self._unanswered.values() if waiting.broker == registration.broker
             ]:
                 self._accept(waiting, place)
             reason = self._reason()
