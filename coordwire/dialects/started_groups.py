@@ -367,14 +367,16 @@ class StartedGroup:
         return attempt
 
     def _stop(self, registration: Registration, place: Seen) -> None:
-        attempt, name = self._attempt, registration.name
+        name = registration.name
         if self._registrations.get(name) is not registration:
             return
+        self._resume(registration, place)
+        attempt = self._attempt
         if attempt is not None and name in attempt.stopped and attempt.completed is not None:
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
             if waited_ns < registration.answer_ns - SOON_NS:  # too early for one that waited for all
                 self._end(attempt, attempt.completed)
-        if attempt is None or name in attempt.stopped:
+        if attempt is None or attempt.failed or name in attempt.stopped:
             attempt = self._begin(place)
         self._explain(attempt)
         attempt.stopped[name] = registration
@@ -383,10 +385,17 @@ class StartedGroup:
         if registration.retries is not None:  # Stop is not answered there
             self.group.consumption.has(name, _NOTHING, place.time_ns)
 
+    def _resume(self, registration: Registration, place: Seen) -> None:
+        """A coordinator that another one seemed to have followed goes on with its consumers."""
+        if registration.broker != self._broker and registration.end is None:
+            self._move(registration.broker, place)
+            self._broker = registration.broker
+
     def _start(self, registration: Registration, parts: Owned, place: Seen) -> None:
         name = registration.name
         if self._registrations.get(name) is not registration:
             return
+        self._resume(registration, place)
         attempt = self._attempt or self._begin(place)
         attempt.stopped[name] = registration
         attempt.parts[name] = parts
@@ -468,7 +477,7 @@ class StartedGroup:
         group, name = self.group, registration.name
         if group.rebalance is None:
             for waiting in [
-                other for other in self._unanswered.values() if other.broker == registration.broker
+                waiting for waiting in self._unanswered.values() if waiting.broker == registration.broker
             ]:
                 self._accept(waiting, place)
             reason = self._reason()

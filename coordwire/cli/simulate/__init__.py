@@ -154,8 +154,8 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
     if text is None:
         return []
     if text == "random":
-        drawn = comparable_faults(options.seed, members=options.members, duration_ms=duration)
-        return [fault for fault in drawn if fault.at < duration]
+        random_plan = comparable_faults(options.seed, members=options.members, duration_ms=duration)
+        return [fault for fault in random_plan if fault.at < duration]
     if not any(char.isspace() for char in text) or Path(text).is_file():
         try:
             text = Path(text).read_text(encoding="utf-8")

@@ -86,11 +86,11 @@ def watched(truth: Truth) -> Iterator[None]:
         undo.append(lambda: setattr(cls, name, original))
 
     def init(original: Any) -> Any:
-        def made(self: Any, settings: Any, *arguments: Any, **options: Any) -> None:
+        def initialise(self: Any, settings: Any, *arguments: Any, **options: Any) -> None:
             truth.is_void(settings.broker_id)
             original(self, settings, *arguments, **options)
 
-        return made
+        return initialise
 
     def register(original: Any) -> Any:
         def registered(self: Any, connection: int, consumer: Any) -> Any:
@@ -102,9 +102,9 @@ def watched(truth: Truth) -> Iterator[None]:
 
         return registered
 
-    def served(broker: Any, group: Any, besides: Any) -> bool:
+    def served(broker: Any, group: Any, newest: Any) -> bool:
         return any(
-            consumer not in broker._unanswered_registrations and consumer is not besides
+            consumer not in broker._unanswered_registrations and consumer is not newest
             for consumer in group.members.values()
         )
 
@@ -245,7 +245,7 @@ def crash(truth: Truth, node: SimulatedNode, crashes: Callable[[], None]) -> Non
     crashes()
 
 
-def told(design: str, seed: int, **options: Any) -> Story:
+def run_history(design: str, seed: int, **options: Any) -> Story:
     """A random history of a design."""
     file, truth = io.BytesIO(), Truth()
     settings: dict[str, Any] = {"members": 2 + seed % 3, "partitions": 2 + seed % 5, "seed": seed}
@@ -377,16 +377,18 @@ def _departures(story: Story) -> Iterator[str]:
         else:
             times.setdefault(name, []).append(time)
     known = truth.members.get(truth.broker, set())
-    gone = {event.member_id: _ms(event.time_ns) for event in story.events if isinstance(event, MemberLeft)}
+    removed_at = {
+        event.member_id: _ms(event.time_ns) for event in story.events if isinstance(event, MemberLeft)
+    }
     is_first = story.simulated.run.design == "draft-1"
     for name, removals in times.items():
-        if name in known or name not in gone or (removals[-1], name) in truth.voided:
+        if name in known or name not in removed_at or (removals[-1], name) in truth.voided:
             continue
         if removals[-1] > world.now - LATE_MS:
             continue
         for time in removals:
             most = 15_000 if _after_trouble(story, time) else 2_100 if is_first else 100
-            if _is_near(story, gone[name], time, most):
+            if _is_near(story, removed_at[name], time, most):
                 break
         else:
-            yield f"{name} is out at {gone[name]}, not at {removals[-1]}"
+            yield f"{name} is out at {removed_at[name]}, not at {removals[-1]}"

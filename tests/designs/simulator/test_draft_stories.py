@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differences, told
+from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differences, run_history
 
 SAMPLE = {
-    "draft-1": (2, 17, 26), "draft-2-overview": (7,), "draft-2": (0, 3), "draft-3": (9, 14),
+    "draft-1": (2, 26, 53), "draft-2-overview": (7,), "draft-2": (0, 54), "draft-3": (9, 14),
     "draft-3-loaded": (12,),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
@@ -21,7 +21,7 @@ def test_each_design_with_a_dialect_has_a_sample() -> None:
 
 @pytest.mark.parametrize(("design", "seed"), [(design, seed) for design in SAMPLE for seed in SAMPLE[design]])
 def test_a_timeline_says_what_the_coordinators_knew(design: str, seed: int) -> None:
-    story = told(design, seed)
+    story = run_history(design, seed)
     assert len(story.truth.ended) > 3
     assert not differences(story)
 
@@ -30,5 +30,9 @@ def test_a_timeline_says_what_the_coordinators_knew(design: str, seed: int) -> N
 @pytest.mark.parametrize("first", range(0, MANY, 50))
 @pytest.mark.parametrize("design", DESIGNS_WITH_STORIES)
 def test_timelines_of_many_histories(design: str, first: int) -> None:
-    wrong = {seed: found for seed in range(first, first + 50) if (found := differences(told(design, seed)))}
+    wrong = {
+        seed: reasons
+        for seed in range(first, first + 50)
+        if (reasons := differences(run_history(design, seed)))
+    }
     assert not wrong

@@ -372,7 +372,7 @@ def _silent_since(world: World, node: str, until: int) -> int:
 def _find_begins(world: World, observer: RunObserver, notes: list[RunNote]) -> None:
     """When what each rebalance mends began. Everything is looked at once, by its time."""
     losses = deque(sorted((spell.ended, spell.began) for spell in observer.spells if not spell.owners))
-    gone = deque(sorted((note.time, note.subject) for note in notes if note.subject))
+    departures = deque(sorted((note.time, note.subject) for note in notes if note.subject))
     previous: set[str] = set()
     before = 0
     for rebalance in observer.rebalances:
@@ -381,8 +381,8 @@ def _find_begins(world: World, observer: RunObserver, notes: list[RunNote]) -> N
         while losses and losses[0][0] <= until:
             ended, began = losses.popleft()
             begins += [began] if ended >= rebalance.began else []
-        while gone and gone[0][0] <= rebalance.began:
-            time, subject = gone.popleft()
+        while departures and departures[0][0] <= rebalance.began:
+            time, subject = departures.popleft()
             begins += [_silent_since(world, subject, time)] if time > before else []
         for name in rebalance.owners.keys() - previous:
             starts = world.nodes[name].started_at
