@@ -28,7 +28,7 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["Registration", "StartedGroup", "ending_of", "owned_parts", "partition_of"]
+__all__ = ["DraftRegistration", "StartedGroup", "ending_of", "owned_parts", "partition_of"]
 
 MS = 1_000_000
 SOON_NS = 100 * MS
@@ -69,7 +69,7 @@ def ending_of(end: ConnectionEnd | None, last_place: Seen, at: Seen) -> MemberEn
 
 
 @dataclass(slots=True, eq=False)
-class Registration:
+class DraftRegistration:
     """A consumer's registration over one connection.
 
     broker: where; ping_ns, answer_ns: how often it is pinged, and how soon it must answer; retries: pings in
@@ -95,7 +95,7 @@ class Registration:
     end: ConnectionEnd | None = None
 
     @classmethod
-    def of(cls, entry: FrameEntry, message: Any, place: Seen) -> Registration:
+    def of(cls, entry: FrameEntry, message: Any, place: Seen) -> DraftRegistration:
         """The registration that a request asks for."""
         client, _, broker = entry.flow.partition(" > ")
         timeout = getattr(message, "session_timeout_ms", None)
@@ -140,7 +140,7 @@ class _Attempt:
     answer was seen, while others may be waited for that can't answer."""
 
     began: Seen
-    stopped: dict[str, Registration] = field(default_factory=dict)
+    stopped: dict[str, DraftRegistration] = field(default_factory=dict)
     parts: dict[str, Owned] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     failed: bool = False
@@ -153,11 +153,11 @@ class StartedGroup:
     def __init__(self, group_id: str) -> None:
         self.group = Group(group_id, "draft")
         self._broker: str | None = None
-        self._registrations: dict[str, Registration] = {}
-        self._unanswered: dict[str, Registration] = {}  # not known to be accepted yet
+        self._registrations: dict[str, DraftRegistration] = {}
+        self._unanswered: dict[str, DraftRegistration] = {}  # not known to be accepted yet
         self._unserved: set[str] = set()  # in, and without partitions yet
-        self._lost: dict[str, Registration] = {}  # in, and their connections have ended
-        self._deadlines: list[tuple[int, int, Registration]] = []
+        self._lost: dict[str, DraftRegistration] = {}  # in, and their connections have ended
+        self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
         self._attempt: _Attempt | None = None
         self._partitions: set[TopicPartition] = set()
@@ -166,11 +166,11 @@ class StartedGroup:
 
     # --- frames ---
 
-    def register(self, registration: Registration) -> None:
+    def register(self, registration: DraftRegistration) -> None:
         """A consumer asks to be in."""
         self._unanswered[registration.name] = registration
 
-    def feed(self, registration: Registration, entry: FrameEntry, message: Any, place: Seen) -> None:
+    def feed(self, registration: DraftRegistration, entry: FrameEntry, message: Any, place: Seen) -> None:
         """A message on the connection of a registration."""
         self._give_up_overdue(place)
         code = getattr(message, "error_code", 0)
@@ -208,13 +208,13 @@ class StartedGroup:
                 if self._answered(registration, entry, code, place):
                     self._take(registration, place)
 
-    def _note_message(self, registration: Registration, place: Seen) -> None:
+    def _note_message(self, registration: DraftRegistration, place: Seen) -> None:
         registration.last_place = place
         registration.member.last_seen_ns = place.time_ns
 
     # --- who is in ---
 
-    def _accept(self, registration: Registration, place: Seen) -> None:
+    def _accept(self, registration: DraftRegistration, place: Seen) -> None:
         """The coordinator has the registration."""
         if registration.is_in:
             return
@@ -238,7 +238,7 @@ class StartedGroup:
         group.add(registration.member, registration.place, rejoined=rejoined)
         self._add_reason(trigger, registration.place)
 
-    def _refuse(self, registration: Registration) -> None:
+    def _refuse(self, registration: DraftRegistration) -> None:
         """A registration does not wait any longer."""
         if self._unanswered.get(registration.name) is registration:
             del self._unanswered[registration.name]
@@ -253,11 +253,11 @@ class StartedGroup:
                 self._lost.pop(name, None)
         self._attempt = None
 
-    def _is_void(self, registration: Registration) -> bool:
+    def _is_void(self, registration: DraftRegistration) -> bool:
         """Whether the coordinator does not know a consumer any more whose connection has ended."""
         return registration.retries is None or registration.broker != self._broker
 
-    def end(self, registration: Registration, end: ConnectionEnd, place: Seen) -> None:
+    def end(self, registration: DraftRegistration, end: ConnectionEnd, place: Seen) -> None:
         """The connection of a registration has ended."""
         self._give_up_overdue(place)
         self._refuse(registration)
@@ -301,7 +301,7 @@ class StartedGroup:
         if attempt is not None and completed is not None and is_over:
             self._end(attempt, completed)
 
-    def _remove(self, registration: Registration, place: Seen, departure: Leaving) -> None:
+    def _remove(self, registration: DraftRegistration, place: Seen, departure: Leaving) -> None:
         """A consumer is out."""
         group, name = self.group, registration.name
         self._lost.pop(name, None)
@@ -327,7 +327,7 @@ class StartedGroup:
             self._attempt = None
             self._reasons.clear()
 
-    def _missing(self) -> list[Registration]:
+    def _missing(self) -> list[DraftRegistration]:
         """Those whose connections have ended, and who do not register again."""
         return [
             registration
@@ -366,7 +366,7 @@ class StartedGroup:
         attempt = self._attempt = _Attempt(place)
         return attempt
 
-    def _stop(self, registration: Registration, place: Seen) -> None:
+    def _stop(self, registration: DraftRegistration, place: Seen) -> None:
         name = registration.name
         if self._registrations.get(name) is not registration:
             return
@@ -385,13 +385,13 @@ class StartedGroup:
         if registration.retries is not None:  # Stop is not answered there
             self.group.consumption.has(name, _NOTHING, place.time_ns)
 
-    def _resume(self, registration: Registration, place: Seen) -> None:
+    def _resume(self, registration: DraftRegistration, place: Seen) -> None:
         """A coordinator that another one seemed to have followed goes on with its consumers."""
         if registration.broker != self._broker and registration.end is None:
             self._move(registration.broker, place)
             self._broker = registration.broker
 
-    def _start(self, registration: Registration, parts: Owned, place: Seen) -> None:
+    def _start(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         name = registration.name
         if self._registrations.get(name) is not registration:
             return
@@ -403,7 +403,7 @@ class StartedGroup:
         if len(self._partitions) < MOST_PARTITIONS:
             self._partitions |= parts
 
-    def _answered(self, registration: Registration, entry: FrameEntry, code: int, place: Seen) -> bool:
+    def _answered(self, registration: DraftRegistration, entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether a Stop or a Start of the attempt is answered as it should be; else that has failed."""
         attempt = self._attempt
         if attempt is None or registration.name not in attempt.stopped:
@@ -418,7 +418,7 @@ class StartedGroup:
             attempt.failed = True
         return not (code or is_late or is_older)
 
-    def _take(self, registration: Registration, place: Seen) -> None:
+    def _take(self, registration: DraftRegistration, place: Seen) -> None:
         """A consumer has started what its Start says."""
         attempt, name = self._attempt, registration.name
         if attempt is None or name not in attempt.parts:
@@ -429,7 +429,7 @@ class StartedGroup:
             self.group.rebalance.sync(name)
         self._complete(place)
 
-    def _assign(self, registration: Registration, parts: Owned, place: Seen) -> None:
+    def _assign(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         self.group.assign(registration.member, parts)
         self.group.consumption.has(registration.name, parts, place.time_ns)
 
@@ -471,7 +471,7 @@ class StartedGroup:
 
     # --- draft 2's overview ---
 
-    def _serve(self, registration: Registration, parts: Owned, place: Seen) -> None:
+    def _serve(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         """A registration's answer lists what its consumer owns: so all are answered that wait."""
         self._is_overview = True
         group, name = self.group, registration.name
