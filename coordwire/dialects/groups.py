@@ -15,7 +15,7 @@ from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
 from coordwire.dialects.joined_groups import JoinedGroup, JoiningConnection
-from coordwire.dialects.started_groups import Registration, StartedGroup, partition_of
+from coordwire.dialects.started_groups import DraftRegistration, StartedGroup, partition_of
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.group_frames import place_of
@@ -32,7 +32,9 @@ class DraftGroups:
     def __init__(self) -> None:
         self._started: OrderedDict[str, StartedGroup] = OrderedDict()
         self._joined: OrderedDict[str, JoinedGroup] = OrderedDict()
-        self._registrations: OrderedDict[ConnectionKey, tuple[StartedGroup, Registration]] = OrderedDict()
+        self._registrations: OrderedDict[ConnectionKey, tuple[StartedGroup, DraftRegistration]] = (
+            OrderedDict()
+        )
         self._joining: OrderedDict[ConnectionKey, tuple[JoinedGroup, JoiningConnection]] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
@@ -81,7 +83,7 @@ class DraftGroups:
             group = StartedGroup(group_id)
             remember(self._started, group_id, group, MOST_CONNECTIONS)
         if key not in self._registrations:  # a connection registers once
-            registration = Registration.of(entry, message, place)
+            registration = DraftRegistration.of(entry, message, place)
             group.register(registration)
             remember(self._registrations, key, (group, registration), MOST_CONNECTIONS)
 

@@ -15,9 +15,12 @@ SAMPLE = {
 MANY = 400
 
 DIFFERENT = {
-    "draft-1": {99, 131, 132, 230, 369}, "draft-2-overview": {75, 81, 144, 301, 307, 310, 343}, "draft-2": set(),
-    "draft-3": {66, 195}, "draft-3-loaded": {63, 240, 328},
-}  # fmt: skip
+    "draft-1": {99, 131, 132, 230, 369},
+    "draft-2-overview": {75, 81, 144, 301, 307, 310, 343},
+    "draft-2": set[int](),
+    "draft-3": {66, 195},
+    "draft-3-loaded": {63, 240, 328},
+}
 """Seeds below MANY whose timelines say something else: coordinators that crash one after the other. They may
 only become fewer."""
 
