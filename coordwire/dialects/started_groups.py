@@ -448,7 +448,7 @@ class StartedGroup:
                     at = min(registration.deadline_ns, attempt.began.time_ns or 0)
                     self._remove(registration, place.at(at), "session_timeout")
                     self._explain(attempt)
-        if covers and not self._missing():
+        if not self._missing():
             self._end(attempt, place)
         elif covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place

@@ -45,4 +45,4 @@ def test_timelines_of_many_histories(design: str, first: int) -> None:
         for seed in range(first, first + 50)
         if (reasons := differences(run_history(design, seed)))
     }
-    assert wrong.keys() == DIFFERENT[design] & set(range(first, first + 50)), wrong
+    assert wrong.keys() <= DIFFERENT[design], wrong
