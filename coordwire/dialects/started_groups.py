@@ -15,7 +15,7 @@ before make that one the coordinator. A Start that is answered too late, or not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -297,7 +297,7 @@ class StartedGroup:
                 self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
         attempt = self._attempt
         completed = None if attempt is None else attempt.completed
-        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing()
+        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not any(self._missing())
         if attempt is not None and completed is not None and is_over:
             self._end(attempt, completed)
 
@@ -327,17 +327,16 @@ class StartedGroup:
             self._attempt = None
             self._reasons.clear()
 
-    def _missing(self) -> list[DraftRegistration]:
+    def _missing(self) -> Iterator[DraftRegistration]:
         """Those whose connections have ended, and who do not register again."""
-        return [
-            registration
-            for name, registration in self._lost.items()
-            if (waiting := self._unanswered.get(name)) is None or waiting.broker != self._broker
-        ]
+        for name, registration in self._lost.items():
+            waiting = self._unanswered.get(name)
+            if waiting is None or waiting.broker != self._broker:
+                yield registration
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
-        for registration in self._missing():
+        for registration in list(self._missing()):
             if self._is_void(registration):
                 end = registration.end
                 at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
@@ -438,17 +437,17 @@ class StartedGroup:
         attempt = self._attempt
         if attempt is None or attempt.failed or not attempt.stopped:
             return
-        if len(attempt.answered & attempt.stopped.keys()) < len(attempt.stopped):
+        if len(attempt.answered) < len(attempt.stopped) or attempt.stopped.keys() - attempt.answered:
             return
         started = frozenset().union(*attempt.parts.values())
         covers = len(started) >= len(self._partitions)
         if covers:  # so the others have nothing
-            for registration in self._missing():
+            for registration in list(self._missing()):
                 if registration.member.assigned:
                     at = min(registration.deadline_ns, attempt.began.time_ns or 0)
                     self._remove(registration, place.at(at), "session_timeout")
                     self._explain(attempt)
-        if not self._missing():
+        if not any(self._missing()):
             self._end(attempt, place)
         elif covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
