@@ -29,7 +29,8 @@ ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "seeds"
 DEMANDS = DATA / "demands.toml"
 LAST_RUN = DATA / "last_run.txt"
-"""The date on which all mutants were last run, and how many there were."""
+"""The date on which all mutants were last run and found, and how many there were; missing before the first
+such run."""
 
 PAGE = ROOT / "docs" / "development" / "seeds.md"
 CODE, TESTS = "coordwire.", "tests/"
@@ -132,7 +133,12 @@ def resolve(name: str) -> tuple[Any, str, Any]:
 
 def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
     """The page, from the rows."""
-    date, count = LAST_RUN.read_text().split()
+    last_run = "no run of all of them is on record"
+    if LAST_RUN.exists():
+        date, count = LAST_RUN.read_text().split()
+        last_run = (
+            f"the last run of all of them was on {date}: {int(count):,} mutants, each found by its test"
+        )
     lines = [
         "# The seed documents, demand by demand", "",
         "This project started from five documents. Each row is something that one of them demands, by the "
@@ -140,8 +146,7 @@ def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
         "that finds every mutant of the row, a small change of that code which breaks what the words demand. "
         "`tests/designs/test_seeds.py` finds every quotation "
         "in its document, every name and every test; `python -m tests.designs.mutants` runs each test "
-        f"with each of its mutants; the last run of all of them was on {date}: {int(count):,} mutants, each "
-        "found by its test. The page is made from "
+        f"with each of its mutants; {last_run}. The page is made from "
         "`tests/data/seeds/demands.toml` by `python -m tests.designs.seeds`.",
         "",
         "Not here are sentences without a demand: headings, reasons, examples, code that a sentence beside "
