@@ -6,14 +6,13 @@
     audits.offset_gaps(batches, compacted=["*-changelog"]).show()
     audits.offset_coverage(batches).show()                  # a row a log; its numbers add up
 
-Strategy: one text of each query, so that nothing leaves the engine: Spark's SQL as far as DuckDB reads it
-too, but for the functions that have another name there (`_DUCKDB`). A log is one replica's copy of one
-partition: the folder of its files. Rules: an audit reads the columns that it names and passes over others; a
-window looks back and never ahead, which would take Spark time for each pair of rows; a finding says where it
-is (file, position, offsets) and what explains it; what a log cannot prove is not claimed. Files that a broker
-has renamed (`.deleted`, `.cleaned`, `.swap`) repeat offsets of others, and snapshots of the cluster's
-metadata have offsets of their own: both are left out, by the column `file_state`, or by `input_file` where an
-older table has none.
+Strategy: one text of each query for both engines (`engine_sql`), so that nothing leaves them. A log is one
+replica's copy of one partition: the folder of its files. Rules: an audit reads the columns that it names and
+passes over others; a window looks back and never ahead, which would take Spark time for each pair of rows; a
+finding says where it is (file, position, offsets) and what explains it; what a log cannot prove is not
+claimed. Files that a broker has renamed (`.deleted`, `.cleaned`, `.swap`) repeat offsets of others, and
+snapshots of the cluster's metadata have offsets of their own: both are left out, by the column `file_state`,
+or by `input_file` where an older table has none.
 
 - Offsets: a gap is not a loss where something explains it: unreadable bytes between the two batches, or
   compaction (a topic that is named, a topic that brokers compact, or a log with a trace of it: a batch with
@@ -45,17 +44,13 @@ __all__ = [
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import translate
-from string import ascii_letters, digits
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.errors import CoordwireError
+from coordwire.tables.engine_sql import Frame, is_spark, names_of, pattern_of, run_query
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-    from pyspark.sql import DataFrame, Row
-
-Frame = TypeVar("Frame", "DataFrame", "DuckDBPyRelation")
+    from pyspark.sql import Row
 
 COMPACTED = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that brokers always compact."""
@@ -71,32 +66,6 @@ _PLACES = "topic NULLS FIRST, partition NULLS FIRST"
 
 _BEFORE = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
-_DUCKDB = {"regexp_like(": "regexp_matches(", "unix_micros(": "epoch_us(", "array()": "[]"}
-"""Words of Spark's SQL, and DuckDB's for the same."""
-
-_NAME = re.compile("`((?:[^`]|``)*)`")
-"""A name in Spark's SQL, which has two for a backtick."""
-
-
-def _query(text: str, **frames: Frame) -> Frame:
-    """The result of a query of these frames, whose names it has in braces."""
-    sources: dict[str, Any] = {**frames}
-    frame = next(iter(sources.values()))
-    result: Frame
-    if _is_spark(frame):
-        result = frame.sparkSession.sql(text, None, **sources)
-    else:
-        for spelling, translation in _DUCKDB.items():
-            text = text.replace(spelling, translation)
-        text = _NAME.sub(lambda match: '"' + match[1].replace('"', '""').replace("``", "`") + '"', text)
-        texts = {name: f"({source.sql_query()})" for name, source in sources.items()}
-        result = frame.query("audited", text.format(**texts))
-    return result
-
-
-def _is_spark(frame: Any) -> bool:
-    return hasattr(frame, "sparkSession")
-
 
 def _by_log(rows: Frame) -> Frame:
     """The rows of live files, with the column `log`: the folder that they are in."""
@@ -105,7 +74,7 @@ def _by_log(rows: Frame) -> Frame:
         # Remote segments lie in a folder each: their partition is their log.
         log = f"IF(file_state = 'remote', 'remote', {log})"
         is_live = "coalesce(file_state, 'live') IN ('live', 'remote')"
-    return _query(f"SELECT *, {log} AS log FROM {{rows}} WHERE {is_live}", rows=rows)
+    return run_query(f"SELECT *, {log} AS log FROM {{rows}} WHERE {is_live}", rows=rows)
 
 
 def _with_compacted(batches: Frame, compacted: Iterable[str]) -> Frame:
@@ -113,35 +82,12 @@ def _with_compacted(batches: Frame, compacted: Iterable[str]) -> Frame:
 
     compacted: names or globs of topics.
     """
-    named = f"coalesce(regexp_like(topic, '{_pattern((*COMPACTED, *compacted))}'), false)"
+    named = f"coalesce(regexp_like(topic, '{pattern_of((*COMPACTED, *compacted))}'), false)"
     trace = "delete_horizon_ms IS NOT NULL OR coalesce(`count` < last_offset - base_offset + 1, false)"
-    return _query(
+    return run_query(
         f"SELECT *, bool_or({named} OR {trace}) OVER (PARTITION BY {_LOG}) AS is_compacted FROM {{live}}",
         live=_by_log(batches),
     )
-
-
-_NAMES_OF_TOPICS = f"{ascii_letters}{digits}._-"
-"""What topics' names are made of; a hyphen is last, where it is itself in a class."""
-
-_CLASS_OR_ESCAPED = re.compile(r"\\(.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-
-
-def _pattern(globs: Iterable[str]) -> str:
-    """A regular expression that both engines read, as text in quotes, without a backslash or a brace."""
-
-    def expanded(match: re.Match[str]) -> str:
-        """A character, or a class of them, by those that topics have."""
-        return f"[{''.join(char for char in _NAMES_OF_TOPICS if re.fullmatch(match[0], char))}]"
-
-    patterns = []
-    for glob in globs:
-        translated = re.sub(r"\\[zZ]$", "", translate(glob)).replace("(?>", "(?:")
-        pattern = _CLASS_OR_ESCAPED.sub(expanded, translated)
-        # A glob with what topics' names don't have matches none of them.
-        if not re.search(r"\[\]|\(\?!|['\"`\0]", pattern):
-            patterns.append(pattern)
-    return "^(" + "|".join(patterns) + ")$"
 
 
 # --- offsets ---
@@ -164,7 +110,7 @@ def offset_gaps(batches: Frame, *, quarantine: Frame | None = None, compacted: I
     before_end: the file of the batch before and the byte after it; input_file, position: of the batch after.
     """
     causes = " ".join(f"WHEN '{kind}' THEN '{cause}'" for kind, cause in _CAUSES.items())
-    return _query(
+    return run_query(
         f"""
         SELECT {_LOG}, kind, first_offset, last_offset, last_offset - first_offset + 1 AS offsets,
             CASE kind {causes} END AS why, before_file, before_end, input_file, position
@@ -189,7 +135,7 @@ def offset_coverage(
     span, covered = "last - first + 1", "coalesce(`count`, last - first + 1)"
     gaps = {kind: f"sum(IF(kind = '{kind}', last_offset - first_offset + 1, 0))" for kind in _CAUSES}
     number = "CAST({} AS BIGINT)".format
-    return _query(
+    return run_query(
         f"""
         SELECT {_LOG}, min(first) AS first_offset, max(last) + 1 AS end_offset, count(*) AS batches,
             {number(f"sum(IF(is_control, 0, {covered}))")} AS records,
@@ -212,7 +158,7 @@ def _judged(batches: Frame, quarantine: Frame | None, compacted: Iterable[str]) 
     if quarantine is not None:
         unread = "SELECT input_file AS place_file, position AS place FROM {quarantine} WHERE flow IS NULL"
     # A message set that can't be opened doesn't say where it begins: it is taken for what follows.
-    return _query(
+    return run_query(
         f"""
         WITH unread AS ({unread}),
         placed AS (
@@ -256,7 +202,7 @@ def repeated_records(records: Frame) -> Frame:
     with_producers = "producer_id" in records.columns
     ids = "array_agg(DISTINCT producer_id) FILTER (WHERE producer_id IS NOT NULL)"
     producers = f"coalesce(array_sort({ids}), array()) AS producers, " if with_producers else ""
-    return _query(
+    return run_query(
         f"""
         SELECT {key}, offsets, {"producers, " if with_producers else ""}times FROM (
             SELECT {key}, array_sort(array_agg(DISTINCT log_offset)) AS offsets, {producers}
@@ -290,9 +236,9 @@ def committed(records: Frame) -> Frame:
         f"IF(is_control AND producer_id >= 0 AND {kind} IN ('0000', '0001'), "
         f"log_offset * 2 + IF({kind} = '0001', 1, 0), NULL)"
     )
-    return _query(
+    return run_query(
         f"""
-        SELECT {_names(records.columns)} FROM (
+        SELECT {names_of(records.columns)} FROM (
             SELECT *, min({marker}) OVER (PARTITION BY {_LOG}, producer_id ORDER BY log_offset DESC {_BEFORE})
                 AS outcome
             FROM {{rows}}
@@ -302,20 +248,14 @@ def committed(records: Frame) -> Frame:
     )
 
 
-def _names(columns: Iterable[str]) -> str:
-    """Columns as a text for `_query` has them, whatever they are called."""
-    doubled = {ord(char): 2 * char for char in "`{}"}
-    return ", ".join(f"`{name.translate(doubled)}`" for name in columns)
-
-
 def latest_by_key(records: Frame, *, tombstones: bool = False) -> Frame:
     """The state of topics: the last committed record of each key in each partition, in the order of offsets.
 
     records: as for `committed`. tombstones: whether removed keys are there too, with a null value.
     """
-    return _query(
+    return run_query(
         f"""
-        SELECT {_names(records.columns)} FROM (
+        SELECT {names_of(records.columns)} FROM (
             SELECT *, row_number() OVER (PARTITION BY topic, partition, key ORDER BY log_offset DESC) AS nth
             FROM {{rows}} WHERE key IS NOT NULL
         ) WHERE nth = 1 AND ({tombstones} OR value IS NOT NULL) ORDER BY {_PLACES}, log_offset
@@ -358,7 +298,7 @@ def producer_sequences(batches: Frame, *, compacted: Iterable[str] = ()) -> Fram
     to_here = f"CAST(base_sequence AS BIGINT) - lag(base_sequence) OVER (PARTITION BY {epoch} {order})"
     # `step` is the shortest way from one number to the next: back, or on beyond 2^31 - 1; their sum goes on
     # beyond it, so that numbers can be compared.
-    return _query(
+    return run_query(
         f"""
         WITH stepped AS (
             SELECT *, CAST(base_sequence AS BIGINT) AS base,
@@ -409,14 +349,14 @@ def producer_throughput(batches: Frame, *, every: str | None = None) -> Frame:
         if not re.fullmatch(r"[\w. ]+", every, re.ASCII):
             raise CoordwireError(f'expected an interval such as "1 minute", got {every!r}')
         span = f"window(time, '{every}').start AS begins, window(time, '{every}').end AS ends"
-        if not _is_spark(rows):
+        if not is_spark(rows):
             # As in Spark a day has 24 hours, whatever the session's time zone.
             begins = f"time_bucket(INTERVAL '{every}', timezone('UTC', time), TIMESTAMP '1970-01-01')"
             ends = f"{begins} + INTERVAL '{every}'"
             span = f"timezone('UTC', {begins}) AS begins, timezone('UTC', {ends}) AS ends"
-        rows = _query(f"SELECT *, {span} FROM {{rows}} WHERE time IS NOT NULL", rows=rows)
+        rows = run_query(f"SELECT *, {span} FROM {{rows}} WHERE time IS NOT NULL", rows=rows)
         interval, began, ended = "begins, ends, ", "begins", "ends"
-    return _query(
+    return run_query(
         f"""
         SELECT {interval}topic, producer_id, idempotent, transactional, partitions, batches, records, bytes,
             first_time, last_time, round(records / batches, 3) AS records_per_batch,
@@ -492,7 +432,7 @@ def compare_replicas(left: Frame, right: Frame) -> Frame:
         for side, opposite in (_SIDES, _SIDES[::-1])
     )
     shown = ", ".join(f"{side}_{name}" for side in _SIDES for name in _SHOWN)
-    return _query(
+    return run_query(
         f"""
         WITH {sides},
         joined AS (
@@ -530,7 +470,7 @@ def replica_divergence(left: Frame, right: Frame) -> Frame:
         )"""
         for side in _SIDES
     )
-    return _query(
+    return run_query(
         f"""
         WITH {ends},
         differences AS (
@@ -561,7 +501,7 @@ def leader_epochs(batches: Frame) -> Frame:
     Two replicas that part have the same epochs up to the one in which they do. An epoch after a higher one
     (`falls` is true) is what a broker never appends.
     """
-    return _query(
+    return run_query(
         f"""
         SELECT {_LOG}, epoch, min(base_offset) AS first_offset, max(last_offset) + 1 AS end_offset,
             count(*) AS batches, bool_or(coalesce(epoch < highest, false)) AS falls
@@ -631,14 +571,14 @@ def once(frame: Frame) -> Frame:
             f"each record once needs the columns {', '.join(_NEEDED)} and log_offset or base_offset; "
             f"{', '.join(missing or ['log_offset'])} is missing"
         )
-    return _query(once_sql("{frame}", columns, key), frame=frame)
+    return run_query(once_sql("{frame}", columns, key), frame=frame)
 
 
 def once_sql(source: str, columns: Sequence[str], key: str) -> str:
     """A query of a table's columns with each record once. source: the table's name; key: its number."""
     ranks = " ".join(f"WHEN '{state}' THEN {rank}" for rank, state in enumerate(STATES))
     return (
-        f"SELECT {_names(columns)} FROM (SELECT *, row_number() OVER ("
+        f"SELECT {names_of(columns)} FROM (SELECT *, row_number() OVER ("
         f"PARTITION BY cluster_id, topic, `partition`, if(topic IS NULL, input_file, NULL), `{key}` "
         f"ORDER BY partition_leader_epoch DESC, CASE file_state {ranks} ELSE 0 END, "
         "broker_id NULLS FIRST, input_file"

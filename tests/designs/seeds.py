@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
-import inspect
 import re
 import struct
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "seeds"
@@ -33,7 +30,7 @@ LAST_RUN = DATA / "last_run.txt"
 such run."""
 
 PAGE = ROOT / "docs" / "development" / "seeds.md"
-CODE, TESTS = "coordwire.", "tests/"
+TESTS = "tests/"
 MOST_WORDS = 400
 """Between the first and the last words of a demand."""
 
@@ -112,20 +109,6 @@ def place(demand: Demand, within: Sequence[bytes]) -> tuple[int, int] | None:
             return None
         end = last + len(words_of(demand.until))
     return begin, end
-
-
-# --- code ---
-
-
-def resolve(name: str) -> tuple[Any, str, Any]:
-    """Where a name of the rows is: its owner, its name there, and what it is. Raises `AttributeError` or
-    `ImportError`."""
-    module, _, path = name.partition(":")
-    owner: Any = importlib.import_module(CODE + module)
-    *above, last = path.split(".")
-    for part in above:
-        owner = getattr(owner, part)
-    return owner, last, inspect.getattr_static(owner, last)
 
 
 # --- the page ---

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from tests.designs.mutants import mutants, mutated
+from tests.designs.mutants import mutants, mutated, span
 from tests.designs.seeds import (
     ROOT,
     TESTS,
@@ -21,7 +21,6 @@ from tests.designs.seeds import (
     page,
     place,
     read,
-    resolve,
 )
 
 SEEDS, ROWS = read()
@@ -68,7 +67,7 @@ def test_code_and_tests_are_there() -> None:
         assert demand.code
         assert demand.tests
         for code in demand.code:
-            resolve(code)
+            span(code)
         for test in demand.tests:
             path, _, function = test.partition("::")
             assert function in names_in(path), test
@@ -97,7 +96,7 @@ def test_mutants_are_found(part: int) -> None:
 def test_a_mutant_that_its_test_does_not_find_is_told() -> None:
     code = """
 from tests.designs.mutants import mutants, survivors
-from tests.designs.mutants import mutants, mutated
+from tests.designs.mutants import mutants, mutated, span
 from tests.designs.seeds import Demand
 test = "designs/drafts/test_draft_1.py::test_a_second_registration_on_a_connection_closes_it"
 change = "def subscribe(self", "def unsubscribed(self"

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, RecordBatch, batches, encode_batch
-from coordwire.tables import audits, pipeline
+from coordwire.tables import audits, engine_sql, pipeline
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES, plan, read
@@ -226,7 +226,7 @@ def test_globs_of_compacted_topics(glob: str) -> None:
         "z",
         "da",
     ]
-    pattern = audits._pattern([glob])
+    pattern = engine_sql.pattern_of([glob])
     query = f"SELECT name FROM (SELECT unnest(?) AS name) WHERE regexp_matches(name, '{pattern}')"
     actual = duckdb.connect().execute(query.format(), [names]).fetchall()
     assert [name for (name,) in actual] == [name for name in names if fnmatchcase(name, glob)]
