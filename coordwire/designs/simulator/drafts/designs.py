@@ -102,8 +102,9 @@ def add_design(
         (name, topic, number) for name in names for topic, count in topics.items() for number in range(count)
     )
     per_group = (broker or {}).get("coordinators", 1) > 1
+    given_settings = {"coordinator_has_client": design != "zookeeper"} | dict(broker or {})
     for number, address in known.items():
-        settings = BrokerSettings(broker_id=number, address=address, **(broker or {}))
+        settings = BrokerSettings(broker_id=number, address=address, **given_settings)
         world.add(
             address.host,
             partial(_broker_process, design, dialect, settings, processors, note),
