@@ -117,6 +117,21 @@ def test_records_that_were_deleted_within_a_segment_stay_deleted(log: PartitionL
     assert (log.start_offset, bases(log)) == (9, [9])
 
 
+def test_several_segments_go_at_once(log: PartitionLog) -> None:
+    for age in (9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 0):
+        append(log, NOW - age * DAY)
+    log.delete_before(1)
+    assert remove(log, OlderThan(5 * DAY))
+    assert (log.start_offset, bases(log), offsets(log)) == (9, [9], [9, 10])
+    for _ in range(6):
+        append(log)
+    log.delete_before(16)
+    assert (bases(log), offsets(log)) == ([15], [16])
+    append(log)
+    log.truncate(17)
+    assert (log.end_offset, offsets(log)) == (17, [16])
+
+
 def test_a_segment_is_full_after_its_time(log: PartitionLog) -> None:
     """segment.ms: between the first batch's timestamp and a new one's."""
     append(log, NOW - 11 * DAY)
