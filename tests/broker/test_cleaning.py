@@ -386,3 +386,22 @@ def test_a_failure_does_not_end_the_cleaning(tmp_path: Path, caplog: pytest.LogC
             assert cluster.topics["orders"].partitions[0].log.start_offset == 2
 
     run(main())
+
+
+def test_a_policy_that_raises_does_not_end_the_cleaning(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def count(self, segments: object, now: int) -> int:
+            raise LookupError("no such policy")
+
+    async def main() -> None:
+        config = BrokerConfig(retention_check_ms=60_000, delete_policies=(Broken(),))
+        async with Broker(topics={"orders": 1}, config=config) as broker:
+            cluster = broker.cluster
+            clock, passed = cluster.clock, [0]
+            cluster.clock = lambda: clock() + passed[0]
+            for number in (1, 2):
+                passed[0] += 61_000
+                cluster.advance()
+                assert caplog.text.count("LookupError: no such policy") == number
+
+    run(main())

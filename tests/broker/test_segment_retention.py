@@ -198,3 +198,19 @@ def test_a_broker_takes_policies_of_its_own() -> None:
         kafka.moves.clean()
         assert [record.offset for record in kafka.records("events")] == [3, 4]
         assert len(kafka.records("kept")) == 5
+
+
+def test_a_policy_that_chooses_less_than_nothing_saves_no_segment(log: PartitionLog) -> None:
+    @dataclass(frozen=True)
+    class AllBut:
+        """Keeps so many segments, and counts no further."""
+
+        number: int
+
+        def count(self, segments: Sequence[LogSegment], now: int) -> int:
+            return len(segments) - self.number
+
+    for age in (9, 9, 9, 0):
+        append(log, NOW - age * DAY)
+    assert remove(log, OlderThan(5 * DAY), AllBut(5))
+    assert bases(log) == [3]
