@@ -214,3 +214,16 @@ def test_a_policy_that_chooses_less_than_nothing_saves_no_segment(log: Partition
         append(log, NOW - age * DAY)
     assert remove(log, OlderThan(5 * DAY), AllBut(5))
     assert bases(log) == [3]
+
+
+def test_a_compacted_segment_is_as_old_as_what_is_left_of_it() -> None:
+    log = PartitionLog(storage=MemoryStorage(THREE))
+    for key, age in ((b"a", 9), (b"b", 1), (b"b", 0), (b"b", 0)):
+        record = Record(timestamp=NOW - age * DAY, key=key, value=bytes(100))
+        rules = AppendRules(after_max_ms=1 << 50)
+        log.append(one_batch(encode_batch([record], base_offset=0), version=9), rules, NOW)
+    assert [segment.latest for segment in log.segments()] == [NOW - DAY, NOW]
+    log.compact(NOW, tombstones_ms=DAY)
+    assert (bases(log), [segment.latest for segment in log.segments()]) == ([0, 2], [NOW - 9 * DAY, NOW])
+    assert remove(log, OlderThan(5 * DAY))
+    assert (log.start_offset, offsets(log)) == (2, [2, 3])
