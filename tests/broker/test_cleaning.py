@@ -38,14 +38,20 @@ def pairs(log: PartitionLog) -> Pairs:
     ]
 
 
-def keyed(*pairs_to_write: tuple[bytes | None, bytes | None], producer: int = -1, time: int = NOW) -> bytes:
+def keyed(
+    *pairs_to_write: tuple[bytes | None, bytes | None],
+    producer: int = -1,
+    sequence: int = 0,
+    time: int = NOW,
+) -> bytes:
     """One batch."""
     records = [Record(timestamp=time, key=key, value=value) for key, value in pairs_to_write]
     if producer < 0:
         return encode_batch(records, base_offset=0)
     return encode_batch(
-        records, base_offset=0, producer_id=producer, producer_epoch=0, base_sequence=0, transactional=True
-    )
+        records, base_offset=0, producer_id=producer, producer_epoch=0, base_sequence=sequence,
+        transactional=True,
+    )  # fmt: skip
 
 
 def end(log: PartitionLog) -> None:
@@ -198,8 +204,10 @@ def test_of_aborted_transactions_nothing_stays_in_the_end() -> None:
     marker(log, ControlType.COMMIT, 3)
     append(log, keyed((b"b", b"2")))
     end(log)
+    for producer in (2, 3):  # what they wrote before is not their last
+        append(log, keyed((None, b"open"), producer=producer, sequence=1))
     log.compact(NOW, tombstones_ms=HOUR)
-    assert pairs(log) == [(0, b"a", b"kept"), (6, b"b", b"2"), (7, b"end", b"")]
+    assert pairs(log)[:3] == [(0, b"a", b"kept"), (6, b"b", b"2"), (7, b"end", b"")]
     assert [record_batch.base_offset for record_batch in log.batches() if record_batch.is_control] == [
         1,
         3,
@@ -277,6 +285,39 @@ def test_the_last_marker_of_a_producer_without_records_stays_for_its_epoch() -> 
     assert [(one.producer_id, one.count) for one in kept] == [(7, 0)]
 
 
+@pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
+def test_the_marker_of_an_emptied_batch_stays_with_it(kind: ControlType) -> None:
+    """A log that is read again would else have a transaction that never ends."""
+    log = PartitionLog()
+    append(log, keyed((b"a", b"1"), producer=7))
+    marker(log, kind, 7)
+    append(log, keyed((b"a", b"2")))
+    for _ in range(2):
+        end(log)
+    for number in range(3):
+        log.compact(NOW + 2 * number * HOUR, tombstones_ms=HOUR)
+    assert [(one.base_offset, one.count) for one in log.batches()] == [(0, 0), (1, 1), (2, 1), (3, 1), (4, 1)]
+    assert len(log.read(0, 1 << 20, committed=True).aborted or []) == (kind is ControlType.ABORT)
+    log.truncate(4)
+    assert (log.last_stable_offset, log.end_offset) == (4, 4)
+
+
+def test_a_transaction_whose_marker_is_emptied_is_not_told_to_readers() -> None:
+    """They wait for its marker, and would take the producer's next transaction for aborted."""
+    log = PartitionLog()
+    append(log, keyed((b"a", b"lost"), producer=7))
+    log.end_transaction(7, 1, committed=False, coordinator_epoch=0, version=2, now=NOW)
+    end(log)
+    for number in range(4):
+        log.compact(NOW + 2 * number * HOUR, tombstones_ms=HOUR)
+        kept = next(log.batches())
+        assert (kept.is_control, kept.producer_epoch, kept.last_offset, kept.max_timestamp) == (
+            True, 1, 1, NOW,
+        )  # fmt: skip
+        assert (kept.count, kept.delete_horizon_ms) == ((0, None) if number else (1, NOW + HOUR))
+        assert len(log.read(0, 1 << 20, committed=True).aborted or []) == (not number)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=4), max_size=8), st.integers(1, 4))
 def test_compaction_leaves_what_a_table_of_the_log_has(written: list[Pairs], passes: int) -> None:
@@ -343,5 +384,24 @@ def test_a_failure_does_not_end_the_cleaning(tmp_path: Path, caplog: pytest.LogC
             passed[0] += 61_000
             cluster.advance()
             assert cluster.topics["orders"].partitions[0].log.start_offset == 2
+
+    run(main())
+
+
+def test_a_policy_that_raises_does_not_end_the_cleaning(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def count(self, segments: object, now: int) -> int:
+            raise LookupError("no such policy")
+
+    async def main() -> None:
+        config = BrokerConfig(retention_check_ms=60_000, delete_policies=(Broken(),))
+        async with Broker(topics={"orders": 1}, config=config) as broker:
+            cluster = broker.cluster
+            clock, passed = cluster.clock, [0]
+            cluster.clock = lambda: clock() + passed[0]
+            for number in (1, 2):
+                passed[0] += 61_000
+                cluster.advance()
+                assert caplog.text.count("LookupError: no such policy") == number
 
     run(main())

@@ -117,6 +117,21 @@ def test_records_that_were_deleted_within_a_segment_stay_deleted(log: PartitionL
     assert (log.start_offset, bases(log)) == (9, [9])
 
 
+def test_several_segments_go_at_once(log: PartitionLog) -> None:
+    for age in (9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 0):
+        append(log, NOW - age * DAY)
+    log.delete_before(1)
+    assert remove(log, OlderThan(5 * DAY))
+    assert (log.start_offset, bases(log), offsets(log)) == (9, [9], [9, 10])
+    for _ in range(6):
+        append(log)
+    log.delete_before(16)
+    assert (bases(log), offsets(log)) == ([15], [16])
+    append(log)
+    log.truncate(17)
+    assert (log.end_offset, offsets(log)) == (17, [16])
+
+
 def test_a_segment_is_full_after_its_time(log: PartitionLog) -> None:
     """segment.ms: between the first batch's timestamp and a new one's."""
     append(log, NOW - 11 * DAY)
@@ -183,3 +198,32 @@ def test_a_broker_takes_policies_of_its_own() -> None:
         kafka.moves.clean()
         assert [record.offset for record in kafka.records("events")] == [3, 4]
         assert len(kafka.records("kept")) == 5
+
+
+def test_a_policy_that_chooses_less_than_nothing_saves_no_segment(log: PartitionLog) -> None:
+    @dataclass(frozen=True)
+    class AllBut:
+        """Keeps so many segments, and counts no further."""
+
+        number: int
+
+        def count(self, segments: Sequence[LogSegment], now: int) -> int:
+            return len(segments) - self.number
+
+    for age in (9, 9, 9, 0):
+        append(log, NOW - age * DAY)
+    assert remove(log, OlderThan(5 * DAY), AllBut(5))
+    assert bases(log) == [3]
+
+
+def test_a_compacted_segment_is_as_old_as_what_is_left_of_it() -> None:
+    log = PartitionLog(storage=MemoryStorage(THREE))
+    for key, age in ((b"a", 9), (b"b", 1), (b"b", 0), (b"b", 0)):
+        record = Record(timestamp=NOW - age * DAY, key=key, value=bytes(100))
+        rules = AppendRules(after_max_ms=1 << 50)
+        log.append(one_batch(encode_batch([record], base_offset=0), version=9), rules, NOW)
+    assert [segment.latest for segment in log.segments()] == [NOW - DAY, NOW]
+    log.compact(NOW, tombstones_ms=DAY)
+    assert (bases(log), [segment.latest for segment in log.segments()]) == ([0, 2], [NOW - 9 * DAY, NOW])
+    assert remove(log, OlderThan(5 * DAY))
+    assert (log.start_offset, offsets(log)) == (2, [2, 3])

@@ -217,13 +217,16 @@ class DiskStorage:
 
     def drop_first(self, count: int, start_offset: int) -> None:
         self._hidden += count
-        while len(self._segments) > 1 and self._segments[1].base_offset <= start_offset:
-            removed = self._segments.pop(0)
-            dropped = len(removed.positions)
-            self._hidden -= dropped
-            self._count -= dropped
-            self._firsts = [number - dropped for number in self._firsts[1:]]
-            self._remove(removed)
+        following = bisect_right(self._segments, start_offset, 1, key=lambda segment: segment.base_offset) - 1
+        if following < 1:
+            return
+        removed, self._segments = self._segments[:following], self._segments[following:]
+        dropped = self._firsts[following]
+        self._hidden -= dropped
+        self._count -= dropped
+        self._firsts = [number - dropped for number in self._firsts[following:]]
+        for segment in removed:
+            self._remove(segment)
 
     def _remove(self, segment: OpenSegment) -> None:
         """Close a segment and remove its files, the log last: without it the others have no meaning."""

@@ -3,7 +3,7 @@
 Strategy: two passes over the batches up to a limit; the first finds the last offset of each key, the second
 writes each batch again with the records that stay, at their offsets. Rules: records of aborted transactions
 go; a record without a key goes. A tombstone stays until the batch's delete horizon, which the first
-compaction after it sets, is over; so does the marker of a transaction that has no other record left. The last
+compaction after it sets, is over; so does the marker of a transaction that has no other batch left. The last
 batch of a producer stays without its records, for its sequence, and its last marker where it has written
 nothing else, for its epoch (`Cleaner.cleanInto`). A batch that loses nothing keeps its bytes. So does a batch
 whose codec's library is not installed: its keys are not known, so the tombstones after it stay too.
@@ -11,7 +11,7 @@ whose codec's library is not installed: its keys are not known, so the tombstone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,17 +59,16 @@ def _scan(
 def compacted(
     batches: Sequence[RecordBatch],
     aborted: Sequence[AbortedTransaction],
-    producers: Iterable[ProducerEntry],
+    producer: Callable[[int], ProducerEntry | None],
     *,
     now: int,
     tombstones_ms: int,
 ) -> list[bytes | None]:
     """Each batch's bytes as they are now; None for one of which nothing is left.
 
-    aborted: the aborted transactions among them. producers: those of the whole log. tombstones_ms: how long a
-    tombstone stays.
+    aborted: the aborted transactions among them. producer: what the whole log says of one. tombstones_ms: how
+    long a tombstone stays.
     """
-    entries = {entry.producer_id: entry for entry in producers}
     last: dict[bytes, int] = {}
     unread = len(batches)
     """The first batch that cannot be read."""
@@ -87,8 +86,8 @@ def compacted(
         over = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now
         if batch.is_control:
             goes = not state.end(batch)
-            if goes and over:
-                remaining.append(_emptied(batch, entries))
+            if not batch.count or (goes and over):
+                remaining.append(_emptied(batch, producer(batch.producer_id)))
             else:
                 remaining.append(_written(batch, list(batch), goes, now + tombstones_ms))
             continue
@@ -102,7 +101,9 @@ def compacted(
             element for element in records if _stays(element, last, over and number < unread)
         ]
         if not remaining_records:
-            remaining.append(_emptied(batch, entries))
+            remaining.append(_emptied(batch, producer(batch.producer_id)))
+            if batch.transactional and remaining[-1] is not None:
+                state.open.add(batch.producer_id)  # without its marker a restart would find it open
             continue
         if batch.transactional:
             state.open.add(batch.producer_id)
@@ -128,9 +129,8 @@ def _stays(record: Record, last: dict[bytes, int], over: bool) -> bool:
     return record.value is not None or not over
 
 
-def _emptied(batch: RecordBatch, entries: Mapping[int, ProducerEntry]) -> bytes | None:
+def _emptied(batch: RecordBatch, entry: ProducerEntry | None) -> bytes | None:
     """A batch without its records, if it is what the log has last of its producer; else nothing."""
-    entry = entries.get(batch.producer_id)
     if entry is None:
         return None
     has_data = entry.last_offset >= 0
@@ -138,21 +138,7 @@ def _emptied(batch: RecordBatch, entries: Mapping[int, ProducerEntry]) -> bytes 
         return None
     if not has_data and not (batch.is_control and batch.producer_epoch == entry.epoch):
         return None
-    if not batch.count:
-        return bytes(batch.raw)
-    return encode_batch(
-        (),
-        base_offset=batch.base_offset,
-        last_offset=batch.last_offset,
-        timestamp_type=batch.timestamp_type,
-        max_timestamp=batch.max_timestamp,
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
-        transactional=batch.transactional,
-        control=batch.is_control,
-        partition_leader_epoch=batch.partition_leader_epoch,
-    )
+    return bytes(batch.raw) if not batch.count else _encoded(batch, (), None)
 
 
 def _written(batch: RecordBatch, records: list[Record], removed: bool, horizon: int) -> bytes:
@@ -160,20 +146,25 @@ def _written(batch: RecordBatch, records: list[Record], removed: bool, horizon: 
     known = batch.delete_horizon_ms
     if len(records) == batch.count and (known is not None or not removed):
         return bytes(batch.raw)
+    return _encoded(batch, records, known if known is not None or not removed else horizon)
+
+
+def _encoded(batch: RecordBatch, records: Sequence[Record], horizon: int | None) -> bytes:
+    """A batch with these of its records, and with the delete horizon if there is one."""
     times: dict[str, Any] = {}
-    if batch.timestamp_type != "CreateTime":
+    if not records or batch.timestamp_type != "CreateTime":
         times = {"timestamp_type": batch.timestamp_type, "max_timestamp": batch.max_timestamp}
     return encode_batch(
         records,
         base_offset=batch.base_offset,
         last_offset=batch.last_offset,
-        codec=batch.codec,
+        codec=batch.codec if records else "none",
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
         transactional=batch.transactional,
         control=batch.is_control,
         partition_leader_epoch=batch.partition_leader_epoch,
-        delete_horizon_ms=known if known is not None or not removed else horizon,
+        delete_horizon_ms=horizon,
         **times,
     )

@@ -415,22 +415,25 @@ class PartitionLog:
             ]
             aborted = self._aborted_within(0, old[-1].last_offset + 1)
             remaining = compacted(
-                old, aborted, self.producers.entries(), now=now, tombstones_ms=tombstones_ms
+                old, aborted, self.producers.followed.entry, now=now, tombstones_ms=tombstones_ms
             )
         except CoordwireError as error:  # damaged since they were checked
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._storage.rewrite(0, remaining)
         table = BatchTable()
+        emptied: set[int] = set()
+        """The last offsets of batches without records, whether they are there or not."""
         for number, data in enumerate(remaining):
-            if data is not None:
-                batch = RecordBatch(memoryview(data))
-                place = self._table[number]
-                table.add(replace(place, size=len(data), max_timestamp=batch.max_timestamp))
+            place = self._table[number]
+            batch = None if data is None else RecordBatch(memoryview(data))
+            if batch is not None:
+                table.add(replace(place, size=batch.size, max_timestamp=batch.max_timestamp))
+            if batch is None or not batch.count:
+                emptied.add(place.last_offset)
         for number in range(end, len(self._table)):
             table.add(self._table[number])
-        removed = {batch.last_offset for batch, data in zip(old, remaining, strict=True) if data is None}
         self._aborted = [
-            transaction for transaction in self._aborted if transaction.last_offset not in removed
+            transaction for transaction in self._aborted if transaction.last_offset not in emptied
         ]
         self._table = table
         self._changed(0)

@@ -59,7 +59,8 @@ class DeletePolicy(Protocol):
     """Chooses which segments may go."""
 
     def count(self, segments: Sequence[LogSegment], now: int) -> int:
-        """How many of these may go, from the first on. now: in milliseconds since the epoch."""
+        """How many of these may go, from the first on; 0 or fewer for none. now: in milliseconds since the
+        epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +124,5 @@ def count_deleted(
         limit -= 1
     number = 0
     for policy in policies:
-        number += policy.count(segments[number:], now)
+        number += max(policy.count(segments[number:], now), 0)
     return min(number, limit)

@@ -258,6 +258,7 @@ class MemoryStorage:
             following = number + segment.count
             remaining = [data for data in new[number:following] if data is not None]
             segment.size += sum(map(len, remaining)) - sum(map(len, self._batches[number:following]))
+            segment.latest = _latest(remaining)
             number, segment.count = following, len(remaining)
         self._batches = [data for data in new if data is not None]
 
@@ -270,9 +271,7 @@ class MemoryStorage:
             elif dropped:
                 remaining = self._batches[len(self._batches) - segment.count : -dropped]
                 segment.size -= sum(map(len, self._batches[-dropped:]))
-                segment.latest = max(
-                    (RecordBatch(memoryview(data)).max_timestamp for data in remaining), default=-1
-                )
+                segment.latest = _latest(remaining)
                 segment.count -= dropped
             if dropped:
                 del self._batches[-dropped:]
@@ -293,3 +292,8 @@ class MemoryStorage:
     def delete(self) -> None:
         self._batches.clear()
         self._segments = [_MemorySegment(0)]
+
+
+def _latest(batches: Iterable[bytes]) -> int:
+    """The largest timestamp of these; -1 for none."""
+    return max((RecordBatch(memoryview(data)).max_timestamp for data in batches), default=-1)
