@@ -446,13 +446,13 @@ class StartedGroup:
         self._assign(registration, attempt.parts[name], place)
         if self.group.rebalance is not None:
             self.group.rebalance.sync(name)
-        self._complete(place)
+        self._complete(registration, place)
 
     def _assign(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         self.group.assign(registration.member, parts)
         self.group.consumption.has(registration.name, parts, place.time_ns)
 
-    def _complete(self, place: Seen) -> None:
+    def _complete(self, registration: DraftRegistration, place: Seen) -> None:
         """End the rebalance if all consumers have started."""
         attempt = self._attempt
         if attempt is None or attempt.failed or not attempt.stopped:
@@ -461,12 +461,13 @@ class StartedGroup:
             return
         covers = len(attempt.started) >= len(self._partitions)
         if covers and attempt.completed is None:  # so the others have nothing
-            for registration in list(self._missing.values()):
-                if registration.member.assigned:
-                    at = min(registration.deadline_ns, attempt.began.time_ns or 0)
-                    self._remove(registration, place.at(at), "session_timeout")
+            for missing in list(self._missing.values()):
+                if missing.member.assigned:
+                    at = min(missing.deadline_ns, attempt.began.time_ns or 0)
+                    self._remove(missing, place.at(at), "session_timeout")
                     self._explain(attempt)
-        if not self._missing:
+        must_cover = registration.retries is not None  # draft 1 sends nothing where a connection has ended
+        if not self._missing and (covers or not must_cover):
             self._end(attempt, place)
         elif covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
