@@ -57,13 +57,14 @@ class JoinedGroup:
     def __init__(self, group_id: str) -> None:
         self.group = Group(group_id, "draft")
         self._broker: str | None = None
-        self._open: dict[JoiningConnection, None] = {}
+        self._open: dict[str, set[JoiningConnection]] = {}  # by broker
         self._moved: Trigger | None = None  # another coordinator, which is not known to have the group
         self._outage: Seen | None = None  # since when the coordinator has ended all connections
         self._waiting: dict[JoiningConnection, None] = {}
         self._last_places: dict[str, Seen] = {}
         self._ends: dict[str, ConnectionEnd] = {}
-        self._sessions = Sessions(self.group.members, _session_end)
+        self._sessions = Sessions(self.group.members, self._session_end)
+        self._since_ns = 0  # when the sessions of all members began again with a new coordinator
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
@@ -73,7 +74,7 @@ class JoinedGroup:
 
     def feed(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
         """A message on a connection of one of its consumers."""
-        self._open[connection] = None
+        self._open.setdefault(connection.broker, set()).add(connection)
         match type(message).__name__:
             case "Draft3JoinGroupResponse" if message.error_code == 0:
                 self._joined(connection, message, place)
@@ -97,7 +98,7 @@ class JoinedGroup:
         time_ns = (place.time_ns or 0) + within_ns
         while self._sessions.may_begin_before(time_ns):
             member = self._sessions.first()
-            end_ns = None if member is None else _session_end(member)
+            end_ns = None if member is None else self._session_end(member)
             if member is None or end_ns is None or end_ns >= time_ns:
                 return
             self._remove(member, place.at(end_ns), "session_timeout")
@@ -141,9 +142,11 @@ class JoinedGroup:
         self._leaves_queue(connection, place)
         if (name := connection.member_id or "") in self.group.members:
             self._ends[name] = end
-        self._open.pop(connection, None)
-        is_alone = not any(known.broker == connection.broker for known in self._open)
-        if end.sender == "broker" and connection.broker == self._broker and is_alone:
+        still_open = self._open.get(connection.broker, set())
+        still_open.discard(connection)
+        if not still_open:
+            self._open.pop(connection.broker, None)
+        if end.sender == "broker" and connection.broker == self._broker and not still_open:
             self._outage = self._outage or place
 
     def _joined(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
@@ -207,7 +210,7 @@ class JoinedGroup:
         batch, self._batch = self._batch, {}
         if len(batch) < len(group.members):
             for member in [missing for name, missing in group.members.items() if name not in batch]:
-                ended_ns = _session_end(member)
+                ended_ns = self._session_end(member)
                 if ended_ns is None or member.parked or ended_ns > (place.time_ns or 0) + SOON_NS:
                     self._remove(member, place, "not_rejoined")
                 else:
@@ -258,9 +261,7 @@ class JoinedGroup:
             return
         detail = "another broker answers" if is_another else "it knows the group no more"
         self._moved = Trigger("coordinator_moved", inferred=not is_another, detail=detail)
-        for member in self.group.members.values():
-            if not member.parked:
-                self._sessions_again(member, place)
+        self._since_ns = max(self._since_ns, place.time_ns or 0)
 
     def _add_reason(self, trigger: Trigger, place: Seen) -> None:
         rebalance = self.group.rebalance
@@ -268,10 +269,6 @@ class JoinedGroup:
             self.group.begin(trigger, place)
         elif len(self._reasons) < MOST_REASONS:
             self._reasons.append((trigger, place, None))
-
-    def _sessions_again(self, member: Member, place: Seen) -> None:
-        """A new coordinator has a member, whose session begins."""
-        member.asked_ns = max(member.asked_ns, place.time_ns or 0)
 
     def _is_alive(self, member: Member, place: Seen) -> None:
         """A member's session begins again."""
@@ -306,9 +303,8 @@ class JoinedGroup:
             self._begin(place)
         self.group.end("unfinished", place)
 
-
-def _session_end(member: Member) -> int | None:
-    """When a member's session ends; its timeout may be unknown."""
-    if member.session_timeout_ms is None:
-        return None
-    return member.asked_ns + member.session_timeout_ms * MS
+    def _session_end(self, member: Member) -> int | None:
+        """When a member's session ends; its timeout may be unknown."""
+        if member.session_timeout_ms is None:
+            return None
+        return max(member.asked_ns, self._since_ns) + member.session_timeout_ms * MS

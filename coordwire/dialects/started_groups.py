@@ -11,11 +11,12 @@ the answers of the registrations, which list partitions.
 Rules: a connection that the coordinator ends without a ping that was in vain says nothing yet: its consumer
 registers again, or is out when the next rebalance goes on without it. Registrations at another broker than
 before make that one the coordinator. A Start that is answered too late, or not by all, is a failed attempt.
+The end of a rebalance, which lists what all have, comes when as many frames as pay for it were seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -136,12 +137,14 @@ class DraftRegistration:
 @dataclass(slots=True)
 class _Attempt:
     """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
-    start; answered: those that have; failed: whether it can't succeed any more; completed: where the last
-    answer was seen, while others may be waited for that can't answer."""
+    start; started: the partitions of all Starts; answered: the consumers that have; failed: whether it can't
+    succeed any more; completed: where the last answer was seen, while others may be waited for that can't
+    answer, or its end is not paid for yet."""
 
     began: Seen
     stopped: dict[str, DraftRegistration] = field(default_factory=dict)
     parts: dict[str, Owned] = field(default_factory=dict)
+    started: set[TopicPartition] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     failed: bool = False
     completed: Seen | None = None
@@ -157,21 +160,26 @@ class StartedGroup:
         self._unanswered: dict[str, DraftRegistration] = {}  # not known to be accepted yet
         self._unserved: set[str] = set()  # in, and without partitions yet
         self._lost: dict[str, DraftRegistration] = {}  # in, and their connections have ended
+        self._missing: dict[str, DraftRegistration] = {}  # those of them who do not register again
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
         self._attempt: _Attempt | None = None
         self._partitions: set[TopicPartition] = set()
         self._is_overview = False
         self._number = 0
+        self._paid = 0  # frames since the last end of a rebalance, which lists what all have
+        self._served: Seen | None = None  # where all were served, which is not paid for yet
 
     # --- frames ---
 
     def register(self, registration: DraftRegistration) -> None:
         """A consumer asks to be in."""
         self._unanswered[registration.name] = registration
+        self._note_missing(registration.name)
 
     def feed(self, registration: DraftRegistration, entry: FrameEntry, message: Any, place: Seen) -> None:
         """A message on the connection of a registration."""
+        self._paid += 1
         self._give_up_overdue(place)
         code = getattr(message, "error_code", 0)
         match type(message).__name__:
@@ -232,6 +240,7 @@ class StartedGroup:
                 "new_member" if group.members else "first_member", name, inferred=not group.members
             )
         self._lost.pop(name, None)
+        self._missing.pop(name, None)
         self._registrations[name] = registration
         self._unserved.add(name)
         registration.member.last_seen_ns = registration.place.time_ns
@@ -242,6 +251,7 @@ class StartedGroup:
         """A registration does not wait any longer."""
         if self._unanswered.get(registration.name) is registration:
             del self._unanswered[registration.name]
+            self._note_missing(registration.name)
 
     def _move(self, broker: str, place: Seen) -> None:
         """Another broker is the coordinator, which knows none of the consumers that are in."""
@@ -251,6 +261,9 @@ class StartedGroup:
                 self._lost[name] = registration
             elif registration.end is None:
                 self._lost.pop(name, None)
+        self._broker = broker
+        for name in self._registrations:
+            self._note_missing(name)
         self._attempt = None
 
     def _is_void(self, registration: DraftRegistration) -> bool:
@@ -276,13 +289,13 @@ class StartedGroup:
         if overdue:
             self._remove(registration, place, "session_timeout")
         elif registration.retries is not None:
-            self._lost[name] = registration
+            self._lose(registration)
             self._number += 1
             heappush(self._deadlines, (registration.deadline_ns, self._number, registration))
         elif end.sender == "client":
             self._remove(registration, place, "left")
         else:
-            self._lost[name] = registration
+            self._lose(registration)
             if self._is_overview and registration.is_served:
                 detail = "the coordinator breaks its consumers' connections"
                 self._add_reason(Trigger("unknown", inferred=True, detail=detail), place)
@@ -297,7 +310,7 @@ class StartedGroup:
                 self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
         attempt = self._attempt
         completed = None if attempt is None else attempt.completed
-        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not any(self._missing())
+        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing
         if attempt is not None and completed is not None and is_over:
             self._end(attempt, completed)
 
@@ -305,10 +318,12 @@ class StartedGroup:
         """A consumer is out."""
         group, name = self.group, registration.name
         self._lost.pop(name, None)
+        self._missing.pop(name, None)
         self._unserved.discard(name)
         del self._registrations[name]
         if self._attempt is not None:
             self._attempt.stopped.pop(name, None)
+            self._attempt.answered.discard(name)
         has_left = departure == "left"
         last_ns = registration.member.last_seen_ns
         detail = ""
@@ -327,16 +342,21 @@ class StartedGroup:
             self._attempt = None
             self._reasons.clear()
 
-    def _missing(self) -> Iterator[DraftRegistration]:
-        """Those whose connections have ended, and who do not register again."""
-        for name, registration in self._lost.items():
-            waiting = self._unanswered.get(name)
-            if waiting is None or waiting.broker != self._broker:
-                yield registration
+    def _lose(self, registration: DraftRegistration) -> None:
+        self._lost[registration.name] = registration
+        self._note_missing(registration.name)
+
+    def _note_missing(self, name: str) -> None:
+        """Whether a consumer is lost and does not register again: anything of that has changed."""
+        lost, waiting = self._lost.get(name), self._unanswered.get(name)
+        if lost is not None and (waiting is None or waiting.broker != self._broker):
+            self._missing[name] = lost
+        else:
+            self._missing.pop(name, None)
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
-        for registration in list(self._missing()):
+        for registration in list(self._missing.values()):
             if self._is_void(registration):
                 end = registration.end
                 at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
@@ -388,7 +408,6 @@ class StartedGroup:
         """A coordinator that another one seemed to have followed goes on with its consumers."""
         if registration.broker != self._broker and registration.end is None:
             self._move(registration.broker, place)
-            self._broker = registration.broker
 
     def _start(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         name = registration.name
@@ -398,6 +417,7 @@ class StartedGroup:
         attempt = self._attempt or self._begin(place)
         attempt.stopped[name] = registration
         attempt.parts[name] = parts
+        attempt.started |= parts
         registration.started = place
         if len(self._partitions) < MOST_PARTITIONS:
             self._partitions |= parts
@@ -426,33 +446,37 @@ class StartedGroup:
         self._assign(registration, attempt.parts[name], place)
         if self.group.rebalance is not None:
             self.group.rebalance.sync(name)
-        self._complete(place)
+        self._complete(registration, place)
 
     def _assign(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         self.group.assign(registration.member, parts)
         self.group.consumption.has(registration.name, parts, place.time_ns)
 
-    def _complete(self, place: Seen) -> None:
+    def _complete(self, registration: DraftRegistration, place: Seen) -> None:
         """End the rebalance if all consumers have started."""
         attempt = self._attempt
         if attempt is None or attempt.failed or not attempt.stopped:
             return
-        if len(attempt.answered) < len(attempt.stopped) or attempt.stopped.keys() - attempt.answered:
+        if len(attempt.answered) < len(attempt.stopped):
             return
-        started = frozenset().union(*attempt.parts.values())
-        covers = len(started) >= len(self._partitions)
-        if covers:  # so the others have nothing
-            for registration in list(self._missing()):
-                if registration.member.assigned:
-                    at = min(registration.deadline_ns, attempt.began.time_ns or 0)
-                    self._remove(registration, place.at(at), "session_timeout")
+        covers = len(attempt.started) >= len(self._partitions)
+        if covers and attempt.completed is None:  # so the others have nothing
+            for missing in list(self._missing.values()):
+                if missing.member.assigned:
+                    at = min(missing.deadline_ns, attempt.began.time_ns or 0)
+                    self._remove(missing, place.at(at), "session_timeout")
                     self._explain(attempt)
-        if not any(self._missing()):
+        must_cover = registration.retries is not None  # draft 1 sends nothing where a connection has ended
+        if not self._missing and (covers or not must_cover):
             self._end(attempt, place)
         elif covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
 
-    def _end(self, attempt: _Attempt, place: Seen) -> None:
+    def _end(self, attempt: _Attempt, place: Seen, *, is_last: bool = False) -> None:
+        if not is_last and self._paid < len(self.group.members):
+            attempt.completed = place
+            return
+        self._paid = 0
         self._attempt = None
         for registration in self._lost.values():
             self.group.assign(registration.member, None)
@@ -483,6 +507,7 @@ class StartedGroup:
             first = min((at for _, at in self._reasons), key=lambda at: at.time_ns or 0, default=place)
             group.begin(Trigger("unknown", inferred=True) if reason is None else reason[0], first)
             self._reasons.clear()
+        self._served = None
         registration.is_served = True
         self._unserved.discard(name)
         self._assign(registration, parts, place)
@@ -492,7 +517,14 @@ class StartedGroup:
         if not self._unserved:
             self._remove_lost(place, "not_rejoined")
             self._reasons.clear()
-            group.end("steady", place)
+            self._served = place
+            if self._paid >= len(group.members):
+                self._end_served()
+
+    def _end_served(self) -> None:
+        if self._served is not None:
+            self.group.end("steady", self._served)
+            self._served, self._paid = None, 0
 
     # --- the end ---
 
@@ -500,7 +532,8 @@ class StartedGroup:
         """The input is at its end."""
         self._give_up_overdue(place)
         if self._attempt is not None and self._attempt.completed is not None:
-            self._end(self._attempt, self._attempt.completed)
+            self._end(self._attempt, self._attempt.completed, is_last=True)
+        self._end_served()
         self._remove_lost(place, "removed")
         if self._is_overview and self.group.rebalance is None and self._unserved:
             reason = self._reason()

@@ -7,7 +7,7 @@ import pytest
 from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differences, run_history
 
 SAMPLE = {
-    "draft-1": (2, 26, 53), "draft-2-overview": (7,), "draft-2": (0, 54), "draft-3": (9, 14),
+    "draft-1": (2, 18, 26, 31, 53), "draft-2-overview": (7, 27), "draft-2": (0, 54), "draft-3": (9, 14),
     "draft-3-loaded": (12,),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
