@@ -30,8 +30,8 @@ MOST_AT_ONCE = 100
 APART_NS = 1_000_000_000
 """Between two lags that differ only by the partition's end."""
 
-Partition = TopicPartition | tuple[TopicPartition, int]
-"""A partition, of a topic that was made anew with how often that was seen."""
+Partition = TopicPartition | tuple[TopicPartition, str | int]
+"""A partition; of a topic that is another one than before, with its id, or how often it was deleted."""
 
 Commit = tuple[str, Partition]
 
@@ -50,11 +50,17 @@ class Lag:
         self._reported: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
         self._beyond: OrderedDict[Partition, None] = OrderedDict()  # by an end that was seen earlier
         self._open: OrderedDict[str, OrderedDict[tuple[str, TopicPartition], int]] = OrderedDict()
-        self._anew: OrderedDict[str, int] = OrderedDict()
+        self._anew: OrderedDict[str, str | int] = OrderedDict()
+        self._deletions = 0
 
-    def made_anew(self, topic: str) -> None:
-        """The topic of this name was deleted, or is another one than before."""
-        remember(self._anew, topic, self._anew.get(topic, 0) + 1, MOST)
+    def made_anew(self, topic: str, topic_id: str) -> None:
+        """The topic of this name is the one with this id, and was another one before."""
+        remember(self._anew, topic, topic_id, MOST)
+
+    def deleted(self, topic: str) -> None:
+        """The topic of this name was deleted."""
+        self._deletions += 1
+        remember(self._anew, topic, self._deletions, MOST)
 
     def _partition(self, name: TopicPartition) -> Partition:
         anew = self._anew.get(name.topic)

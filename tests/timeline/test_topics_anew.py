@@ -35,8 +35,9 @@ def created(number: int) -> Exchange:
     return CreateTopicsRequest(), CreateTopicsResponse(topics=topics)
 
 
-def deleted(error_code: int = 0) -> Exchange:
-    responses = [DeletableTopicResult(name="t", error_code=error_code)]
+def deleted(error_code: int = 0, topic_id: int = 0) -> Exchange:
+    name = None if topic_id else "t"
+    responses = [DeletableTopicResult(name=name, topic_id=UUID(int=topic_id), error_code=error_code)]
     return DeleteTopicsRequest(), DeleteTopicsResponse(responses=responses)
 
 
@@ -54,6 +55,7 @@ def told(script: Script) -> list[tuple[int, int, int, str | None]]:
         ([metadata(1)], [created(2)]),
         ([created(1)], [metadata(2)]),
         ([metadata(1)], [deleted(), metadata(1), metadata(2)]),
+        ([metadata(1)], [deleted(topic_id=1)]),
     ],
 )
 def test_offsets_of_the_topic_before_are_not_held_against_the_new_ends(
@@ -87,3 +89,21 @@ def test_offsets_of_a_topic_that_stays_are(between: list[Exchange]) -> None:
     script.now += 2
     end(script, 7)
     assert told(script) == [(80, 100, 20, None), (80, 7, -73, "committed_beyond_end")]
+
+
+def test_a_broker_that_has_not_heard_of_the_new_topic_yet_makes_no_other() -> None:
+    script = Script()
+
+    def learn(number: int) -> None:
+        request, response = metadata(number)
+        script.now += 2
+        script.answer(script.ask(request, "a"), response)
+
+    learn(1)
+    learn(2)
+    end(script, 100)
+    commit(script, 80)
+    learn(1)
+    learn(2)
+    end(script, 110)
+    assert told(script) == [(80, 100, 20, None), (80, 110, 30, None)]

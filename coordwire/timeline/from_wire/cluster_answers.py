@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.commits import Commits
@@ -79,12 +80,12 @@ class OtherAnswers:
 
     def _learn_topics(self, message: Any) -> None:
         for name in self._names.learn(message):
-            self._commits.lag.made_anew(name)
+            self._commits.lag.made_anew(name, self._names.id_of(name))
 
     def _delete_topics(self, message: Any) -> None:
         for result in message.responses:
-            if result.name and not result.error_code:
-                self._commits.lag.made_anew(result.name)
+            if not result.error_code:
+                self._commits.lag.deleted(result.name or self._names.name_of(id_text(result.topic_id)))
 
     def _coordinator(
         self, entry: FrameEntry, request: Any, message: Any, place: Seen
