@@ -103,6 +103,8 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--faults", "10s topic * orders"], "expected TIME topic * orders PARTITIONS"),
         (["draft-2", "--faults", "10s topic * orders 100001"], "orders PARTITIONS, at most 100000"),
         (["draft-2", "--faults", f"10s topic * orders {'9' * 99}"], "orders PARTITIONS, at most 100000"),
+        (["draft-2", "--faults", "10s topic * a/b 4"], "10000 ms: Topic name is invalid: 'a/b' contains"),
+        (["draft-2", "--faults", "10s topic * .. 4"], "10000 ms: Topic name is invalid: '..' is not allowed"),
         (
             ["draft-2", "--faults", "10s crash broker-7"],
             "expected consumer-1 to -3, coordinator-1 to -2, zook",
@@ -147,6 +149,8 @@ def test_a_plan_is_text_or_a_file(run: Run, tmp_path: Path) -> None:
     plan.write_text("# one fault a line\n10s crash consumer-1 for 5s\n20s leave consumer-2\n")
     words = ("simulate", "classic", "--duration", "30s", "--faults")
     assert run(*words, str(plan)).out == run(*words, "10s crash consumer-1 for 5s; 20s leave consumer-2").out
+    long = ";".join(f"1{number:04}ms leave consumer-2" for number in range(300))  # no file has such a name
+    assert run(*words, long).status == 0
     plan.write_bytes(b"\xff\xfe")
     result = run(*words, str(plan))
     assert (result.status, "it is not UTF-8" in result.err) == (2, True)

@@ -146,6 +146,7 @@ def _capture(path: Path | None) -> Iterator[BinaryIO | None]:
 
 
 def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
+    from coordwire.coordinator.topics import bad_name
     from coordwire.designs.simulator import parse_faults
     from coordwire.designs.simulator.runs import comparable_faults
     from coordwire.errors import Malformed
@@ -156,7 +157,7 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
     if text == "random":
         random_plan = comparable_faults(options.seed, members=options.members, duration_ms=duration)
         return [fault for fault in random_plan if fault.at < duration]
-    if not any(char.isspace() for char in text) or Path(text).is_file():
+    if not any(char.isspace() for char in text) or _is_file(text):
         try:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -175,9 +176,12 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
             raise Failure(
                 f"simulate: --faults: {fault}: expected {kinds} or {FAULTS[-1]}, got {fault.kind!r}"
             )
-        if fault.kind == "topic" and not (len(fault.words) == 2 and _is_partition_count(fault.words[1])):
-            reason = f"expected TIME topic * orders PARTITIONS, at most {MOST_PARTITIONS}"
-            raise Failure(f"simulate: --faults: {fault.at} ms: {reason}")
+        if fault.kind == "topic":
+            if not (len(fault.words) == 2 and _is_partition_count(fault.words[1])):
+                reason = f"expected TIME topic * orders PARTITIONS, at most {MOST_PARTITIONS}"
+                raise Failure(f"simulate: --faults: {fault.at} ms: {reason}")
+            if problem := bad_name(fault.words[0]):
+                raise Failure(f"simulate: --faults: {fault.at} ms: {problem}")
         if fault.at >= duration:
             raise Failure(f"simulate: --faults: {fault}: expected a time before the end, {options.duration}")
         for target in fault.targets:
@@ -186,6 +190,13 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
                 known += ", zookeeper" if nodes[-1] == "zookeeper" else ""
                 raise Failure(f"simulate: --faults: {fault}: expected {known}, or a pattern, got {target!r}")
     return plan
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a plan that is longer than names of files
+        return False
 
 
 def _is_partition_count(text: str) -> bool:

@@ -30,6 +30,8 @@ from coordwire.designs.drafts.actions import (
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
+    GetData,
+    NodeStat,
     OperationOutcome,
     SetData,
     ZooKeeperError,
@@ -119,7 +121,8 @@ class Cluster:
         self._number = 0
         self._zookeeper_due: dict[str, int] = {}
         self.topic_changes = 0
-        self._admin = self.tree.open_session(1 << 60, 0)
+        self.admin = self.tree.open_session(1 << 60, 0)
+        """A session of nobody's: a test's own."""
         self.offset_manager: Callable[[Message, int], Message | tuple[int, Message] | None] | None = None
 
     # --- what a test sets up ---
@@ -128,10 +131,10 @@ class Cluster:
         self.topic_changes += 1
         data = Topic(partitions=partitions).build()
         for path in ("/brokers", "/brokers/topics"):
-            self.tree.apply(self._admin, CreateNode(path), self.now)
-        if not self.tree.apply(self._admin, CreateNode(Topic.path(name), data), self.now).ok:
-            self.tree.apply(self._admin, SetData(Topic.path(name), data), self.now)
-        self._deliver_events()
+            self.tree.apply(self.admin, CreateNode(path), self.now)
+        if not self.tree.apply(self.admin, CreateNode(Topic.path(name), data), self.now).ok:
+            self.tree.apply(self.admin, SetData(Topic.path(name), data), self.now)
+        self.deliver_events()
 
     def add(
         self, name: str, machine: Machine, dialect: Dialect = Dialect.DRAFT_1, *, session_ms: int = 6_000
@@ -175,7 +178,7 @@ class Cluster:
     def heal_zookeeper(self, name: str) -> None:
         node = self.nodes[name]
         node.zookeeper = True
-        self._reach_zookeeper(node)
+        self.reach_zookeeper(node)
         while node.zookeeper and node.held:
             self._ask(node, node.held.popleft())
 
@@ -217,7 +220,7 @@ class Cluster:
                 break
             self.now = max(self.now, step)
             self.tree.expire(self.now)
-            self._deliver_events()
+            self.deliver_events()
             if due <= self.now:
                 heapq.heappop(self._queue)[2]()
                 continue
@@ -266,7 +269,7 @@ class Cluster:
                     )  # fmt: skip
                 case EndSession(client=client):
                     self.tree.close_session(node.sessions[client])
-                    self._deliver_events()
+                    self.deliver_events()
                 case FetchersStarted(partitions=partitions):
                     self._note(node.name, action)
                     for partition in partitions:
@@ -405,10 +408,10 @@ class Cluster:
                 node.held.append(action)
                 return
             outcomes = tuple(self.tree.apply(session, operation, self.now) for operation in action.operations)
-            self._deliver_events()
+            self.deliver_events()
             self._reply(node, session, lambda: node.machine.zookeeper_reply(action.number, outcomes))
             if any(outcome.error is ZooKeeperError.SESSION_EXPIRED for outcome in outcomes):
-                self._reach_zookeeper(node)
+                self.reach_zookeeper(node)
 
         self._at(due, run)
 
@@ -448,7 +451,8 @@ class Cluster:
 
         self._at(due, run)
 
-    def _deliver_events(self) -> None:
+    def deliver_events(self) -> None:
+        """What watches see of what was done in the tree."""
         sessions = {session: node for node in self.nodes.values() for session in node.sessions.values()}
         for event in self.tree.events():
             node = sessions.get(event.session)
@@ -458,7 +462,7 @@ class Cluster:
                     lambda node=node, event=event: node.machine.zookeeper_event(event),  # type: ignore[misc]
                 )  # fmt: skip
 
-    def _reach_zookeeper(self, node: Node) -> None:
+    def reach_zookeeper(self, node: Node) -> None:
         """The clients are heard again, if their sessions live; else they get new ones."""
         for client, session in node.sessions.items():
             if not node.alive or self.tree.renew(session, self.now):
@@ -476,11 +480,15 @@ class Cluster:
 
     # --- for tests ---
 
+    def stat(self, path: str) -> NodeStat:
+        """A node's stat: whose session it ends with, and its version."""
+        outcome = self.tree.apply(self.admin, GetData(path), self.now)
+        assert outcome.stat is not None, path
+        return outcome.stat
+
     def read(self, path: str) -> bytes | None:
         """What a node has now."""
-        from coordwire.designs.drafts.zookeeper_operations import GetData
-
-        outcome: OperationOutcome = self.tree.apply(self._admin, GetData(path), self.now)
+        outcome: OperationOutcome = self.tree.apply(self.admin, GetData(path), self.now)
         return outcome.data if outcome.ok else None
 
     def sent(self, kind: type[Message], *, to: str | None = None) -> list[Entry]:

@@ -13,25 +13,20 @@ from coordwire.messages.draft_2 import Draft2ClusterMetadataResponse, Draft2Regi
 from tests.designs.drafts.worlds import World
 
 
-def owner_of(world: World, path: str) -> int:
-    """The session that a node ends with."""
-    outcome = world.tree.apply(world._admin, GetData(path), world.now)
-    assert outcome.stat is not None
-    return outcome.stat.ephemeral_owner
-
-
 def expire(world: World, name: str, client: int) -> None:
     node = world.nodes[name]
     world.tree.close_session(node.sessions[client])
-    world._deliver_events()
-    world._reach_zookeeper(node)
+    world.deliver_events()
+    world.reach_zookeeper(node)
 
 
 @pytest.mark.parametrize("draft", [1, 2, 3])
 def test_the_coordinators_client_is_another_than_the_servers(draft: int) -> None:
     for settings in ({}, {"coordinator_has_client": False}):
         world = World(draft, broker=settings, consumers="ab" if draft < 3 else "")
-        sessions = {path: owner_of(world, path) for path in ("/brokers/ids/1", "/consumers/coordinator")}
+        sessions = {
+            path: world.stat(path).ephemeral_owner for path in ("/brokers/ids/1", "/consumers/coordinator")
+        }
         assert sessions["/brokers/ids/1"] == world.nodes["broker-1"].session
         assert len(set(sessions.values())) == (1 if settings else 2)
         assert draft == 3 or world.owned() == "aabb"
@@ -39,24 +34,24 @@ def test_the_coordinators_client_is_another_than_the_servers(draft: int) -> None
 
 def test_a_coordinator_whose_own_session_expires_resigns_and_its_broker_stays() -> None:
     world = World(2, consumers="ab")
-    before = owner_of(world, "/brokers/ids/1")
+    before = world.stat("/brokers/ids/1").ephemeral_owner
     expire(world, "broker-1", 1)
     machine = world.nodes["broker-1"].machine
     assert (machine.offices, machine.groups) == (set(), {})
     world.run(30_000)
     assert world.noted("Resigned")[0].name == "broker-1"
-    assert owner_of(world, "/brokers/ids/1") == before
+    assert world.stat("/brokers/ids/1").ephemeral_owner == before
     assert world.coordinator is world.nodes["broker-2"].machine
     assert (world.owned(), world.overlaps()) == ("aabb", {})
 
 
 def test_a_server_whose_session_expires_registers_again_and_coordinates_on() -> None:
     world = World(2, consumers="ab")
-    before = owner_of(world, "/brokers/ids/1")
+    before = world.stat("/brokers/ids/1").ephemeral_owner
     world.history.clear()
     expire(world, "broker-1", 0)
     world.run(10_000)
-    assert owner_of(world, "/brokers/ids/1") not in (before, 0)
+    assert world.stat("/brokers/ids/1").ephemeral_owner not in (before, 0)
     assert not world.noted("Resigned")
     assert world.coordinator is world.nodes["broker-1"].machine
     world.join("c")

@@ -12,7 +12,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
     DeleteNode,
     GetChildren,
     GetData,
-    NodeStat,
 )
 from coordwire.messages.draft_2 import (
     Draft2RegisterConsumerResponse,
@@ -24,12 +23,6 @@ from tests.designs.drafts.transcripts import queued
 from tests.designs.drafts.worlds import World
 
 PATH = "/consumers/coordinator"
-
-
-def stat(world: World, path: str) -> NodeStat:
-    outcome = world.tree.apply(world._admin, GetData(path), world.now)
-    assert outcome.stat is not None
-    return outcome.stat
 
 
 def broker(world: World, number: int) -> Any:
@@ -54,7 +47,7 @@ def registered(world: World, name: str, **settings: Any) -> Any:
 
 def test_the_first_broker_is_elected_at_once_and_its_node_goes_with_its_session() -> None:
     world = World(2, brokers=3)
-    node = stat(world, PATH)
+    node = world.stat(PATH)
     assert world.read(PATH) == b"1"
     assert node.ephemeral_owner == broker(world, 1).coordinator_session
     assert [(note.name, note.what.text) for note in world.noted("Elected")] == [("broker-1", "1")]
@@ -71,12 +64,12 @@ def test_all_listen_to_the_path_and_elect_whenever_its_data_is_deleted() -> None
     """Twice, as a watch fires once; one of those that live is the coordinator each time."""
     world = World(2, brokers=3, consumers="a")
     for _ in range(3):
-        world.tree.apply(world._admin, DeleteNode(PATH), world.now)
-        world._deliver_events()
+        world.tree.apply(world.admin, DeleteNode(PATH), world.now)
+        world.deliver_events()
         world.run(30)
         number = int(world.read(PATH) or b"0")
         assert world.coordinator is broker(world, number)
-        assert stat(world, PATH).ephemeral_owner == broker(world, number).coordinator_session
+        assert world.stat(PATH).ephemeral_owner == broker(world, number).coordinator_session
         assert {broker(world, one).coordinator_of("g") for one in (1, 2, 3)} == {number}
         world.run(20_000)
         assert (world.owned(), world.overlaps()) == ("aaaa", {})
@@ -96,7 +89,7 @@ def test_at_any_time_one_broker_coordinates() -> None:
     session = broker(world, 2).coordinator_session
     for operation in (DeleteNode(PATH), CreateNode(PATH, b"2", ephemeral=True)):
         assert world.tree.apply(session, operation, world.now).ok
-    world._deliver_events()
+    world.deliver_events()
     world.run(30)
     assert [broker(world, number).offices for number in (1, 2)] == [set(), {0}]
     assert [note.name for note in world.noted("Resigned")] == ["broker-1"]

@@ -127,7 +127,7 @@ def test_the_offset_of_a_start_is_read_from_zookeeper() -> None:
         yield from commit(group)
         for number, offset in ((0, b"70"), (1, b"71")):
             path = f"/consumers/g/offsets/t/1-{number}"
-            world.tree.apply(world._admin, SetData(path, offset), world.now)
+            world.tree.apply(world.admin, SetData(path, offset), world.now)
 
     coordinator.commit = committed
     world.join("b", auto_offset_reset="largest")
@@ -195,7 +195,7 @@ def test_a_rebalance_that_is_not_necessary_sends_nothing() -> None:
     ]
     for operations, stops in changes:
         for operation in operations:
-            assert world.tree.apply(world._admin, operation, world.now).ok
+            assert world.tree.apply(world.admin, operation, world.now).ok
         seen = Seen(coordinator)
         coordinator.try_rebalance(group)
         world.drain("broker-1")
@@ -220,10 +220,8 @@ def test_owners_and_offsets_are_persistent_nodes() -> None:
         for number in range(count)
     ]  # fmt: skip
     for path in paths:
-        stat = world.tree.apply(world._admin, GetData(path), world.now).stat
-        assert stat is not None
-        assert (path, stat.ephemeral_owner) == (path, 0)
-    groups = world.tree.apply(world._admin, GetChildren("/consumers/g"), world.now).children
+        assert (path, world.stat(path).ephemeral_owner) == (path, 0)
+    groups = world.tree.apply(world.admin, GetChildren("/consumers/g"), world.now).children
     assert sorted(groups) == ["offsets", "owners"]  # no ids
     assert world.read("/consumers/groups/ids") is None
 

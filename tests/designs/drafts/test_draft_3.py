@@ -166,7 +166,7 @@ def test_a_node_that_cannot_be_read_is_passed_over() -> None:
     for data in (b"{", b"{}", member, number, short):
         with pytest.raises(DecodeError):
             GroupMetadata.parse(data)
-    world.tree.apply(world._admin, SetData("/consumers/g/metadata", b"{"), world.now)
+    world.tree.apply(world.admin, SetData("/consumers/g/metadata", b"{"), world.now)
     world.crash("broker-1")
     world.run(20_000)
     assert len(world.noted("UnreadableNode")) == 1

@@ -17,20 +17,12 @@ from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, Fe
 from coordwire.designs.drafts.zookeeper_assignment import SortBy
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from coordwire.designs.drafts.zookeeper_offsets import OffsetSettings
-from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetData
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode
 from coordwire.dialects.zookeeper import Broker
 from tests.designs.drafts.cluster import Cluster
 from tests.designs.drafts.test_broker_registration import broker
 from tests.designs.drafts.test_zookeeper_consumer import add_broker, join, owned, world
 from tests.designs.drafts.test_zookeeper_offsets import KAFKA, KAFKA_AND_ZOOKEEPER, ZOOKEEPER_AND_KAFKA, Group
-
-
-def session_of(cluster: Cluster, path: str) -> int:
-    """Whose ephemeral node this is; 0 for a persistent one."""
-    outcome = cluster.tree.apply(cluster._admin, GetData(path), cluster.now)
-    assert outcome.ok, path
-    assert outcome.stat is not None
-    return outcome.stat.ephemeral_owner
 
 
 def form_of(cluster: Cluster, path: str) -> dict[str, object]:
@@ -57,18 +49,18 @@ def test_what_a_consumer_writes_and_which_nodes_go_with_it() -> None:
     assert session
     form = form_of(cluster, "/consumers/g/ids/a")
     assert (form["version"], form["subscription"], form["pattern"]) == (1, {"t": 2}, "static")
-    assert session_of(cluster, "/consumers/g/ids/a") == session
+    assert cluster.stat("/consumers/g/ids/a").ephemeral_owner == session
     for number, thread in enumerate((b"a-0", b"a-0", b"a-1", b"a-1")):
         assert cluster.read(f"/consumers/g/owners/t/{number}") == thread
-        assert session_of(cluster, f"/consumers/g/owners/t/{number}") == session
+        assert cluster.stat(f"/consumers/g/owners/t/{number}").ephemeral_owner == session
     for number in range(4):
         consumer(cluster, "a").consumed(DraftPartition("t", str(number)), 5 + number)
     cluster.run(61_000)
     for number in range(4):
         assert cluster.read(f"/consumers/g/offsets/t/{number}") == b"%d" % (5 + number)
-        assert session_of(cluster, f"/consumers/g/offsets/t/{number}") == 0
+        assert cluster.stat(f"/consumers/g/offsets/t/{number}").ephemeral_owner == 0
     for folder in ("", "/g", "/g/ids", "/g/owners", "/g/owners/t", "/g/offsets/t"):
-        assert session_of(cluster, f"/consumers{folder}") == 0
+        assert cluster.stat(f"/consumers{folder}").ephemeral_owner == 0
     cluster.crash("a")
     cluster.run(7_000)
     assert cluster.read("/consumers/g/ids/a") is None
@@ -88,19 +80,19 @@ def test_what_a_broker_writes_and_which_nodes_go_with_it() -> None:
         "/brokers/ids/1",
         *(f"/brokers/topics/orders/partitions/{number}/state" for number in (0, 1)),
     ):
-        assert session_of(cluster, path) == session
+        assert cluster.stat(path).ephemeral_owner == session
     assert form_of(cluster, "/brokers/topics/orders/partitions/1/state") == {
         "controller_epoch": 0, "leader": 1, "version": 1, "leader_epoch": 0, "isr": [1],
     }  # fmt: skip
     assert form_of(cluster, "/cluster/id") == {"version": "1", "id": "c" * 22}
     for path in ("/brokers", "/brokers/ids", "/brokers/topics", "/brokers/topics/orders", "/cluster/id"):
-        assert session_of(cluster, path) == 0
+        assert cluster.stat(path).ephemeral_owner == 0
     cluster.nodes["one"].machine.create_topic("new", 1)
     cluster.drain("one")
     cluster.run(100)
     assert form_of(cluster, "/brokers/topics/new")["partitions"] == {"0": [1]}
-    assert session_of(cluster, "/brokers/topics/new") == 0
-    assert session_of(cluster, "/brokers/topics/new/partitions/0/state") == session
+    assert cluster.stat("/brokers/topics/new").ephemeral_owner == 0
+    assert cluster.stat("/brokers/topics/new/partitions/0/state").ephemeral_owner == session
     cluster.crash("one")
     cluster.run(7_000)
     assert cluster.read("/brokers/ids/1") is None
@@ -111,9 +103,9 @@ def test_what_a_broker_writes_and_which_nodes_go_with_it() -> None:
 @pytest.mark.parametrize("text", ["a", "a" * 22, "-_09azAZ"])
 def test_a_cluster_keeps_the_id_that_it_has(text: str) -> None:
     cluster = Cluster()
-    cluster.tree.apply(cluster._admin, CreateNode("/cluster"), 0)
+    cluster.tree.apply(cluster.admin, CreateNode("/cluster"), 0)
     cluster.tree.apply(
-        cluster._admin, CreateNode("/cluster/id", b'{"version":"1","id":"%s"}' % text.encode()), 0
+        cluster.admin, CreateNode("/cluster/id", b'{"version":"1","id":"%s"}' % text.encode()), 0
     )
     cluster.add("one", broker(1, "one", new_cluster_id="new"))
     cluster.run(1_000)
@@ -160,8 +152,8 @@ def test_a_change_of_brokers_rebalances_the_consumers_of_all_groups() -> None:
     cluster.run(30_000)
     after = rebalances(cluster)
     assert {name for name in before if after[name] > before[name]} == {"a", "b", "c", "d"}
-    cluster.tree.apply(cluster._admin, DeleteNode(Broker.path(2)), cluster.now)
-    cluster._deliver_events()
+    cluster.tree.apply(cluster.admin, DeleteNode(Broker.path(2)), cluster.now)
+    cluster.deliver_events()
     cluster.run(30_000)
     assert {name for name in before if rebalances(cluster)[name] > after[name]} == {"a", "b", "c", "d"}
 
@@ -193,21 +185,21 @@ def test_steps_8_and_9_release_what_is_owned_before_they_claim() -> None:
     cluster.run(100)
     assert [type(entry.what) for entry in cluster.history if entry.name == "a"].count(FetchersStarted) == 1
     cluster.tree.apply(
-        cluster._admin, CreateNode("/consumers/g/ids/x", b'{"version":1,"subscription":{"t":1}}'), 0
+        cluster.admin, CreateNode("/consumers/g/ids/x", b'{"version":1,"subscription":{"t":1}}'), 0
     )
-    cluster._deliver_events()
+    cluster.deliver_events()
     cluster.run(100)
     for number in (2, 3):
         assert cluster.read(f"/consumers/g/owners/t/{number}") is None  # step 8
-        cluster.tree.apply(cluster._admin, CreateNode(f"/consumers/g/owners/t/{number}", b"x-0"), cluster.now)
+        cluster.tree.apply(cluster.admin, CreateNode(f"/consumers/g/owners/t/{number}", b"x-0"), cluster.now)
     assert [cluster.read(f"/consumers/g/owners/t/{number}") for number in range(4)] == [
         b"a-0",
         b"a-0",
         b"x-0",
         b"x-0",
     ]
-    cluster.tree.apply(cluster._admin, DeleteNode("/consumers/g/ids/x"), cluster.now)
-    cluster._deliver_events()
+    cluster.tree.apply(cluster.admin, DeleteNode("/consumers/g/ids/x"), cluster.now)
+    cluster.deliver_events()
     cluster.run(1_000)
     machine = consumer(cluster, "a")
     assert (machine.fetching, machine.owned) == (False, {})
@@ -216,7 +208,7 @@ def test_steps_8_and_9_release_what_is_owned_before_they_claim() -> None:
     kinds = [type(entry.what) for entry in cluster.history if entry.name == "a"]
     assert kinds.count(FetchersStarted) == kinds.count(FetchersStopped) == 2
     for number in (2, 3):
-        cluster.tree.apply(cluster._admin, DeleteNode(f"/consumers/g/owners/t/{number}"), cluster.now)
+        cluster.tree.apply(cluster.admin, DeleteNode(f"/consumers/g/owners/t/{number}"), cluster.now)
     cluster.run(10_000)  # "re-try this until the original partition owner releases its ownership"
     assert owned(cluster) == dict.fromkeys("0123", "a")
 

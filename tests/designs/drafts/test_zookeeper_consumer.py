@@ -105,7 +105,7 @@ def add_broker(cluster: Cluster, number: int) -> None:
     admin = cluster.tree.open_session(1 << 60, cluster.now)
     data = Broker(host="b", port=number).build()
     cluster.tree.apply(admin, CreateNode(Broker.path(number), data, ephemeral=True), cluster.now)
-    cluster._deliver_events()
+    cluster.deliver_events()
     cluster.run(5_000)
 
 
@@ -213,7 +213,7 @@ def test_offsets_are_written_where_they_have_changed_alone() -> None:
     cluster.nodes["a"].machine.consumed(DraftPartition("t", "1"), 7)
     cluster.run(200_000)
     assert cluster.read("/consumers/g/offsets/t/0") is None
-    node = cluster.tree.apply(cluster._admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
+    node = cluster.tree.apply(cluster.admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
     assert node.stat is not None
     assert (node.data, node.stat.version) == (b"7", 0)
 
@@ -229,7 +229,7 @@ def test_offsets_that_were_read_are_not_written_again() -> None:
     join(cluster, "b")
     cluster.run(200_000)
     assert cluster.nodes["b"].machine.owned[DraftPartition("t", "1")] == 7
-    node = cluster.tree.apply(cluster._admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
+    node = cluster.tree.apply(cluster.admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
     assert node.stat is not None
     assert (node.data, node.stat.version) == (b"7", 0)
 

@@ -61,7 +61,7 @@ def nodes(world: Cluster, under: str) -> dict[str, tuple[bytes, str]]:
         owners.setdefault(getattr(node.machine, "coordinator_session", 0), f"{node.name}'s coordinator")
     result = {}
     for path in world.tree.paths():
-        outcome = world.tree.apply(world._admin, GetData(path), world.now)
+        outcome = world.tree.apply(world.admin, GetData(path), world.now)
         if path.startswith(under) and outcome.ok and outcome.data and outcome.stat is not None:
             owner = outcome.stat.ephemeral_owner
             result[path] = outcome.data, owners.get(owner, "nobody") if owner else ""

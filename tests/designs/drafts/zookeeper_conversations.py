@@ -142,9 +142,9 @@ def zookeeper_fails_to_claim() -> Iterator[str]:
     x._stop()
     x.end_all()
     x._release = None
-    world.tree.apply(world._admin, DeleteNode("/consumers/g/ids/x"), world.now)
+    world.tree.apply(world.admin, DeleteNode("/consumers/g/ids/x"), world.now)
     for partition in "0134":
-        world.tree.apply(world._admin, DeleteNode(f"/consumers/g/owners/t/{partition}"), world.now)
+        world.tree.apply(world.admin, DeleteNode(f"/consumers/g/owners/t/{partition}"), world.now)
     record_operations(world)
     world.history.clear()
     world.join("a", rebalance_max_retries=3, rebalance_backoff_ms=1_500)
@@ -154,7 +154,7 @@ def zookeeper_fails_to_claim() -> Iterator[str]:
     world.topic("t", {number: [1] for number in range(3)})
     world.run(1_000)
     world.topic("t", {number: [1] for number in range(4)})
-    world.tree.apply(world._admin, DeleteNode("/consumers/g/owners/t/2"), world.now)
+    world.tree.apply(world.admin, DeleteNode("/consumers/g/owners/t/2"), world.now)
     world.run(5_000)
     yield from told_apart(world)
     yield from consumers(world)

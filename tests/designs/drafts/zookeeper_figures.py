@@ -35,9 +35,9 @@ def operations_of_a_broker(groups: int, consumers: int = 2) -> tuple[int, int]:
         return apply(*arguments)  # type: ignore[arg-type]
 
     data = Broker(host="b", port=2).build()
-    apply(cluster._admin, CreateNode(Broker.path(2), data, ephemeral=True), cluster.now)
+    apply(cluster.admin, CreateNode(Broker.path(2), data, ephemeral=True), cluster.now)
     cluster.tree.apply = counted  # type: ignore[method-assign,assignment]
-    cluster._deliver_events()
+    cluster.deliver_events()
     cluster.run(10_000)
     after = sum(node.machine.rebalances for node in cluster.nodes.values())
     return count, after - before

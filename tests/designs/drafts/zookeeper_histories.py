@@ -168,8 +168,8 @@ class Replay:
                 cluster.tree.renew(session, cluster.now + extra)
             case "expire" if name in cluster.nodes:
                 cluster.tree.close_session(cluster.nodes[name].session)
-                cluster._deliver_events()
-                cluster._reach_zookeeper(cluster.nodes[name])
+                cluster.deliver_events()
+                cluster.reach_zookeeper(cluster.nodes[name])
                 self.labels[cluster.nodes[name].session] = name
             case "produce":
                 for number, count in action["messages"].items():
@@ -248,7 +248,7 @@ class Replay:
                 tree.apply(self.admin, CreateNode(path, data), now)
             elif outcome.data != data:
                 tree.apply(self.admin, SetData(path, data), now)
-        self.cluster._deliver_events()
+        self.cluster.deliver_events()
 
     def differences(self, history: str, step: Mapping[str, Any]) -> Iterator[Difference]:
         """What differs after a step."""

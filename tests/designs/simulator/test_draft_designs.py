@@ -79,6 +79,16 @@ def test_members_share_the_partitions_after_faults(design: str, plan: str) -> No
     assert owners(world) == [1] * len(world.ownership.partitions)
 
 
+@pytest.mark.parametrize("design", EVERY)
+def test_a_process_that_has_left_may_be_told_to_leave_again(design: str) -> None:
+    """Its sessions are ended; nobody answers what it asks."""
+    world = World(seed=2)
+    run = add_design(world, design, members=2)
+    world.plan(parse_faults("10s leave *; 12s topic zookeeper orders 8; 14s leave *; 15s expire *"))
+    world.run(20_000)
+    assert len(run.zookeeper.tree.sessions()) == 1  # its own
+
+
 @pytest.mark.parametrize("seed", range(1, 3))
 def test_draft_2_has_one_owner_for_each_partition_at_any_time(seed: int) -> None:
     """As far as consumers run: a frozen one owns what it had, and knows nothing."""

@@ -147,7 +147,9 @@ class MachineProcess(Process):
                 case Disconnect(connection=number):
                     self._links.pop(number).close()
                 case AskZooKeeper(number=number, operations=operations, client=client_number):
-                    client = self._clients[client_number]
+                    client = self._clients.get(client_number)
+                    if client is None:  # its session was ended: there is no answer
+                        continue
                     data = client.requests[number] = ask_bytes(operations)
                     if client.is_welcome and client.link is not None:
                         client.link.send(data)
