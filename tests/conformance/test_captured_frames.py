@@ -15,10 +15,18 @@ from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version
 from tests.conformance.engines import check_bytes
-from tests.recorded import CAPTURES, RECORDINGS, open_capture
+from tests.recorded import CAPTURES, DATA, RECORDINGS, open_capture
 
 SHORT = [path.name for path in CAPTURES]
 PATHS = {path.name: path for path in (*CAPTURES, *RECORDINGS)}
+
+OTHERS = {
+    "drafts": "the seed documents' designs, simulated",
+    "engines": "damaged",
+    "secrets": "damaged",
+    "zookeeper": "ZooKeeper's protocol",
+}
+"""Folders whose captures are no conversation between a client of Kafka and a broker."""
 
 every_capture = pytest.mark.parametrize(
     "name", [*SHORT, *(pytest.param(path.name, marks=pytest.mark.slow) for path in RECORDINGS)]
@@ -41,6 +49,12 @@ def body_of(entry: FrameEntry) -> tuple[type[Message], bytes, int]:
     kind = header_version(entry.api_key, entry.api_version, entry.direction)
     cls = find_message(entry.api_key, entry.direction)
     return cls, entry.body[len(entry.header.encode(version=kind)) :], entry.body_version
+
+
+def test_no_capture_is_left_out() -> None:
+    captures = {path for path in DATA.rglob("*.pcap*") if path.relative_to(DATA).parts[0] not in OTHERS}
+    assert captures == set(PATHS.values())
+    assert all(any((DATA / folder).rglob("*.pcap*")) for folder in OTHERS)
 
 
 @every_capture
