@@ -28,8 +28,8 @@ from coordwire.errors import CoordwireError, EncodeError
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from fuzz._run import main
-from fuzz.message import MESSAGES
 from fuzz.native import outcome, python_encode
+from tests.conformance.engines import MESSAGES
 
 BURST = 200
 VERSIONS = [(cls, version) for cls in MESSAGES for version in cls.versions]

@@ -14,7 +14,7 @@ from coordwire.codec import Message
 from coordwire.errors import EncodeError
 from coordwire.testing.strategies import messages
 from fuzz._run import main
-from fuzz.message import MESSAGES
+from tests.conformance.engines import MESSAGES
 
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 127, 128, 255, 65536, 1 << 31, 1 << 63, -(1 << 63) - 1, 10**400, 10**5000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.notebook import html
 from coordwire.tables.report import group_section
 from coordwire.tables.report.page import page
-from coordwire.tables.report.summary import PipelineSummary
+from coordwire.tables.report.summary import PipelineSummary, TableRows
 from fuzz._run import main
 
 START = 1_795_249_012_000_000
@@ -87,7 +87,7 @@ def report(texts: list[str]) -> str:
         quarantine=[SimpleNamespace(**bad)],
     )
     summary = PipelineSummary(refused=1, bad_ranges=1, apis={topic: (1, 1)}, error_codes={topic: {27: 1}})
-    return page(tables, summary)
+    return page(cast("TableRows", tables), summary)
 
 
 def notebook(texts: list[str]) -> str:

@@ -13,15 +13,12 @@ from coordwire import to_json
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.errors import DecodeError
-from coordwire.messages import __all__ as names
-from coordwire.messages import find_message
 from coordwire.testing.strategies import hostile_bytes
 from fuzz._run import main
 from fuzz.seeds import mutated_messages
 from tests.compiled import compiled_decoder
-from tests.conformance.engines import same, schema_decode, schema_encode
+from tests.conformance.engines import MESSAGES, same, schema_decode, schema_encode
 
-MESSAGES = [find_message(name) for name in names if name != "find_message"]
 ELEMENTS, MEMORY = 10**6, 1 << 26
 
 

@@ -23,9 +23,9 @@ from coordwire.limits import current, limits
 from coordwire.testing import strategies
 from fuzz._guard import Guard
 from fuzz._run import compares_native, main
-from fuzz.message import MESSAGES
 from fuzz.seeds import mutated_messages
 from tests.compiled import compiled_decoder, compiled_encoder
+from tests.conformance.engines import MESSAGES
 
 GUARD = Guard()
 

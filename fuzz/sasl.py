@@ -112,6 +112,7 @@ class Place:
         )
         self.faults = Faults()
         self.traffic = None
+        self.recorded_requests = None
 
     def join(self, link: ClientLink) -> bool:
         return True

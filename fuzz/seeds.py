@@ -17,38 +17,48 @@ from coordwire.capture.reader import Capture
 from coordwire.codec import Message
 from coordwire.frames import PREFIX
 from coordwire.messages import find_message
-from tests.recorded import CAPTURES, DATA, RECORDINGS, open_capture, recorded_frames
+from tests.recorded import CAPTURES, DATA, RECORDINGS, message_of, open_capture, recorded_frames
 
 ROOT = Path(__file__).parent
 CORPUS = ROOT / "corpus"
+LONGEST = 2000
+"""Bytes of a captured frame."""
 
 
 @cache
-def bodies(longest: int = 2000) -> list[bytes]:
-    """Frames without their size prefixes: one of each API, version and direction in captures; one of each
-    kind of answer that was recorded; the corpus."""
-    result: dict[tuple[object, ...], bytes] = {}
+def captured() -> list[FrameEntry]:
+    """Of each API, version and direction in captures, the first frame that is not long."""
+    results: dict[tuple[object, ...], FrameEntry] = {}
     for path in (*CAPTURES, *RECORDINGS):
         with open_capture(path) as stream:
             for entry in Capture(stream, path.name).entries():
-                if isinstance(entry, FrameEntry) and entry.size <= longest:
-                    result.setdefault((entry.direction, entry.api_key, entry.api_version), entry.body)
-    for frame in recorded_frames():
-        result.setdefault((frame.cell, frame.kind), frame.data[PREFIX:])
-    kept = [bytes.fromhex(path.read_text()) for path in sorted(CORPUS.glob("*.hex"))]
-    return [*result.values(), *kept]
+                if isinstance(entry, FrameEntry) and entry.size <= LONGEST:
+                    results.setdefault((entry.direction, entry.api_key, entry.api_version), entry)
+    return list(results.values())
 
 
 @cache
-def recorded_bodies() -> list[tuple[type[Message], int, bytes]]:
-    """The messages alone of what was recorded, each once."""
-    seen = {(frame.message_class, frame.version, frame.body): None for frame in recorded_frames()}
-    return list(seen)
+def bodies() -> list[bytes]:
+    """Frames without their size prefixes: those of captures; one of each kind of answer that was recorded;
+    the corpus."""
+    recorded: dict[tuple[object, ...], bytes] = {}
+    for frame in recorded_frames():
+        recorded.setdefault((frame.cell, frame.kind), frame.data[PREFIX:])
+    kept = [bytes.fromhex(path.read_text()) for path in sorted(CORPUS.glob("*.hex"))]
+    return [*(entry.body for entry in captured()), *recorded.values(), *kept]
+
+
+@cache
+def real_messages() -> list[tuple[type[Message], int, bytes]]:
+    """The messages alone of what was captured and recorded, each once."""
+    messages = [message_of(entry) for entry in captured() if entry.error is None]
+    messages += [(frame.message_class, frame.version, frame.body) for frame in recorded_frames()]
+    return list(dict.fromkeys(messages))
 
 
 @st.composite
 def mutated(draw: st.DrawFn, data: bytes) -> bytes:
-    """The bytes with a stretch replaced, dropped or doubled."""
+    """The bytes with up to eight of them replaced, dropped or added."""
     start = draw(st.integers(0, len(data)))
     stop = draw(st.integers(start, min(len(data), start + 8)))
     return data[:start] + draw(st.binary(max_size=8)) + data[stop:]
@@ -56,8 +66,8 @@ def mutated(draw: st.DrawFn, data: bytes) -> bytes:
 
 @st.composite
 def mutated_messages(draw: st.DrawFn) -> tuple[type[Message], int, bytes]:
-    """A recorded message's class and version, with its bytes or changed ones."""
-    cls, version, body = draw(st.sampled_from(recorded_bodies()))
+    """A real message's class and version, with its bytes or changed ones."""
+    cls, version, body = draw(st.sampled_from(real_messages()))
     return cls, version, draw(st.one_of(mutated(body), mutated(body), st.just(body)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import FrameEntry
 from coordwire.messages import find_message
 from coordwire.testing import strategies
 from coordwire.timeline.events import RebalanceBegan, RebalanceEnded
@@ -61,7 +61,7 @@ FRAMES = st.lists(exchange(), max_size=8).map(lambda pairs: [frame for pair in p
 
 @given(FRAMES.flatmap(st.permutations), st.booleans())
 def fuzz(frames: list[FrameEntry], in_order: bool) -> None:
-    entries: list[Entry] = sorted(frames, key=lambda entry: entry.number) if in_order else [*frames]
+    entries = sorted(frames, key=lambda entry: entry.number) if in_order else frames
     events = list(timeline(entries))
     ended = [event for event in events if isinstance(event, RebalanceEnded)]
     assert sum(isinstance(event, RebalanceBegan) for event in events) == len(ended)

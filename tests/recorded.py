@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Message
 from coordwire.frames import PREFIX, decode_request, decode_response
 from coordwire.messages import find_message
@@ -17,7 +18,7 @@ from coordwire.versions import header_version
 
 __all__ = [
     "CAPTURES", "COORDINATOR_KEYS", "DATA", "RECORDINGS", "RecordedFrame", "body_of", "coverage",
-    "open_capture", "recorded_frames",
+    "message_of", "open_capture", "recorded_frames",
 ]  # fmt: skip
 
 COORDINATOR_KEYS = (
@@ -74,6 +75,16 @@ def body_of(data: bytes, api_key: int, version: int, direction: str) -> bytes:
         decode_request(data) if request else decode_response(data, api_key=api_key, version=version)
     ).header
     return data[PREFIX + len(header.encode(version=header_version(api_key, version, direction))) :]
+
+
+def message_of(entry: FrameEntry) -> tuple[type[Message], int, bytes]:
+    """A captured message's class, version and bytes, of a frame that was decoded."""
+    assert entry.api_key is not None
+    assert entry.api_version is not None
+    assert entry.body_version is not None
+    assert entry.header is not None
+    header = entry.header.encode(version=header_version(entry.api_key, entry.api_version, entry.direction))
+    return find_message(entry.api_key, entry.direction), entry.body_version, entry.body[len(header) :]
 
 
 def open_capture(path: Path) -> BinaryIO:

@@ -108,7 +108,7 @@ def native_encode(cls: type[Message], version: int, message: object) -> bytes | 
 def check_bytes(cls: type[Message], version: int, wire: bytes) -> Message:
     """The message that all engines read, and from which all of them write the same bytes.
 
-    They are those that came, but for tagged fields at their default.
+    They are those that came, but for tagged fields at their default, which only make them longer.
     """
     message = Reader(wire, 0, version).message(cls)
     assert cls.decode(wire, version=version) == message
@@ -120,7 +120,7 @@ def check_bytes(cls: type[Message], version: int, wire: bytes) -> Message:
     assert native_encode(cls, version, message) == data
     assert Writer(version).message(message) == data
     assert schema_encode(version, message) == data
-    assert data == wire or cls.decode(data, version=version) == message
+    assert data == wire or (len(data) < len(wire) and cls.decode(data, version=version) == message)
     decoded: Message = message
     return decoded
 

@@ -20,6 +20,7 @@ from coordwire.messages import (
     Draft2StopFetcherRequest,
     Draft2StopFetcherResponse,
 )
+from coordwire.messages import __all__ as names
 from coordwire.messages.draft_2 import Draft2Broker, Draft2Ownership, Draft2PartitionOffset
 
 TYPES = {"ClusterMetadata": 0x11, "RegisterConsumer": 0x22, "Ping": 0x33, "StopFetcher": 0x44,
@@ -91,7 +92,13 @@ LAYOUTS: dict[str, tuple[Message, int, str]] = {
 }  # fmt: skip
 
 
+WITHOUT_A_LAYOUT = {"Draft2CommitOffsetRequest", "Draft2CommitOffsetResponse"}
+"""What the document only names."""
+
+
 def test_every_message_is_laid_out_as_the_document_has_it() -> None:
+    messages = {name for name in names if name.startswith("Draft2")}
+    assert {type(message).__name__ for message, _, _ in LAYOUTS.values()} == messages - WITHOUT_A_LAYOUT
     grammar = Grammar("draft-2", TYPES)
     for name, (message, version, text) in LAYOUTS.items():
         body = bytes.fromhex(text)

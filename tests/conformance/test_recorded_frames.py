@@ -59,6 +59,10 @@ def test_kafka_writes_each_body_again() -> None:
     assert [frame for frame in recorded_frames() if not frame.equal] == []
 
 
+def test_every_api_that_a_coordinator_answers_is_recorded() -> None:
+    assert {key for key, facts in FACTS.items() if facts.coordinator} - set(COORDINATOR_KEYS) == set()
+
+
 def test_no_version_is_missing_without_a_reason() -> None:
     facts = coverage()
     recorded = {frame.cell for frame in recorded_frames()}

@@ -67,9 +67,7 @@ def prepare(play: Round) -> UUID | None:
                 coordinator_keys=["any"], key_type=key_type,
             )  # fmt: skip
     if play.version("ListGroups") >= 0:
-        play.ask_until(
-            lambda answer: not answer.error_code, "ListGroups", kind="", at=play.last("ListGroups")
-        )
+        play.ask_until(_no_error, "ListGroups", kind="", at=play.last("ListGroups"))
     topic_id = metadata.topics[0].topic_id
     return topic_id if topic_id.int else None
 
@@ -271,9 +269,7 @@ def _producers(play: Round, topic_id: UUID | None) -> None:
     opening: Values = {
         "transactional_id": txn, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip
-    opened = play.ask_until(
-        lambda answer: not answer.error_code, "InitProducerId", kind="transactional", **opening
-    )
+    opened = play.ask_until(_no_error, "InitProducerId", kind="transactional", **opening)
     ids: Values = {"producer_id": opened.producer_id, "producer_epoch": opened.producer_epoch}
     topics = [{"name": TOPIC, "partitions": [0, 1]}]
     adding: Values = {"transactional_id": txn, **ids, "topics": topics}
