@@ -5,6 +5,7 @@
     functions.py   columns of bytes to columns of values, in any engine with Arrow
     views.py       queries that count once what captures and logs both have
     audits.py      queries of Spark and DuckDB: offsets, replicas, producers, each record once
+    engine_sql.py  queries that both run, from one text
     stores.py      object stores, by the URIs that name them
     readers/       files to Arrow batches
     storage/       the pipeline's output folder: its files, manifest, lock and attempts
