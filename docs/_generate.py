@@ -83,15 +83,15 @@ def everything(docs: Path) -> None:
     _commands(docs / "reference" / "help.md")
     for name, text in _protocol.pages():
         _write(docs / "reference" / "protocol" / f"{name}.md", text)
-    _home(docs / "_build")
+    _home(docs)
     _diagrams(docs / "_build" / "static")
 
 
 def little(docs: Path) -> None:
     """What the pages need to be shown, without running examples: for one who writes a page."""
-    for name in ("story.svg", "frame.html"):
-        if not (docs / "_build" / "home" / name).exists():
-            _write(docs / "_build" / "home" / name, "")
+    frame = docs / "_build" / "home" / "frame.html"
+    if not frame.exists():
+        _write(frame, "")
     _diagrams(docs / "_build" / "static")
 
 
@@ -233,12 +233,18 @@ STORIES = Path(__file__).parent.parent / "tests" / "data" / "stories"
 TERMINAL = ["timeline", "--format", "story"]
 
 
-def _home(build: Path) -> None:
-    """What the first page shows: a story in a terminal, a report, and a frame in a notebook."""
-    printed = _run(*TERMINAL, str(STORIES / "classic-freezes.pcap.xz"), FORCE_COLOR="1", COLUMNS="80")
+def _story() -> str:
+    """What README's first block prints, as a picture."""
+    printed = _run(*TERMINAL, str(STORIES / "classic-causes.pcap.xz"), FORCE_COLOR="1", COLUMNS="80")
     console = Console(record=True, width=80, file=io.StringIO())
     console.print(Text.from_ansi(printed.replace(f"{STORIES}/", "")))
-    _write(build / "home" / "story.svg", console.export_svg(title="coordwire timeline", unique_id="story"))
+    return console.export_svg(title="coordwire timeline", unique_id="story")
+
+
+def _home(docs: Path) -> None:
+    """What the first page shows: a story in a terminal, a report, and a frame in a notebook."""
+    build = docs / "_build"
+    _write(docs / "static" / "story.svg", _story())
     with (STORIES.parent / "captures" / "confluent__rdmock__group-range.pcap").open("rb") as stream:
         entries = Capture(stream, "group-range").entries()
         join = next(entry for entry in entries if getattr(entry, "api_key", None) == ApiKey.JOIN_GROUP)

@@ -4,6 +4,7 @@ README's two opening blocks are those that CI runs."""
 from __future__ import annotations
 
 import argparse
+import html
 import os
 import re
 import runpy
@@ -54,7 +55,9 @@ COMMAND = r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)"
 """A command of a `console` block, perhaps of several lines, and what it prints."""
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
 """The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
-README_SPARK = re.findall(r"^```py\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
+SPARK = re.findall(
+    r"^```py\n(.*?)^```$", (ROOT / "docs" / "tutorials" / "tables.md").read_text(), re.MULTILINE | re.DOTALL
+)
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -76,7 +79,7 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.spark
 def test_the_example_in_spark() -> None:
-    (text,) = README_SPARK
+    (text,) = SPARK
     result = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
     assert "JoinGroup|   16|" in result.stdout, result.stdout + result.stderr
 
@@ -86,12 +89,25 @@ def test_the_opening_examples_are_typed(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     pytest.importorskip("pyspark")
     pytest.importorskip("aiokafka")
-    texts = [text for kind, text in EXAMPLES[PAGES[0]] if kind == "python"] + README_SPARK
+    texts = [text for kind, text in EXAMPLES[PAGES[0]] if kind == "python"] + SPARK
     for number, text in enumerate(texts):
         (tmp_path / f"example_{number}.py").write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", *sorted(map(str, tmp_path.iterdir()))]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+def test_the_picture_is_what_the_first_block_prints() -> None:
+    """Word by word: `docs/_generate.py` draws it, whatever the size of its letters."""
+    picture = (ROOT / "docs" / "static" / "story.svg").read_text("utf-8")
+    drawn = html.unescape("".join(re.findall(r"<text [^>]*clip-path[^>]*>([^<]*)</text>", picture)))
+    command = SHELL[0].splitlines()[-1].split()[1:]
+    printed = subprocess.run(
+        [sys.executable, "-m", "coordwire", *command], cwd=ROOT, env={**os.environ, "COLUMNS": "80"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = f"{Path(command[-1]).parent}/"
+    assert re.sub(r"\s", "", drawn) == re.sub(r"\s", "", printed.stdout.replace(names, ""))
 
 
 def assert_passes(path: Path, text: str) -> None:
