@@ -137,7 +137,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show-secrets", action="store_true", help="write passwords, tokens and keys to it too"
     )
     parser.add_argument(
-        "--timeline", action="store_true", help="show what happens to groups, while it happens"
+        "--timeline",
+        nargs="?",
+        const="story",
+        choices=("story", "json"),
+        help="show what happens to groups: their story at the end, or json lines while it happens",
     )
     parser.add_argument(
         "--kafka-defaults", action="store_true", help="use Kafka's own time-outs, delays and retention"
@@ -246,7 +250,9 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
-        traffic.append(shown_by(["timeline", "-", *(f"--port={port}" for port in ports)]))
+        traffic.append(
+            shown_by(["timeline", "--format", options.timeline, "-", *(f"--port={port}" for port in ports)])
+        )
     return traffic
 
 

@@ -57,7 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="show frames, as decode does (default: line)",
     )
     output.add_argument(
-        "--timeline", action="store_true", help="show what happens to groups, as timeline does"
+        "--timeline",
+        nargs="?",
+        const="story",
+        choices=("story", "json"),
+        help="show what happens to groups: their story at the end, or json lines while it happens",
     )
     output.add_argument("--no-output", action="store_true", help="show neither")
     group.add_argument(
@@ -150,7 +154,7 @@ def _receivers(options: argparse.Namespace) -> list[LiveTraffic]:
             raise Failure(f"tap: --save: {error}") from None
         places.append(LiveTraffic(file, pcapng=options.save.suffix != ".pcap"))
     if options.timeline:
-        places.append(shown_by(["timeline", "-"]))
+        places.append(shown_by(["timeline", "--format", options.timeline, "-"]))
     elif not options.no_output:
         words = ["decode", "--format", options.format]
         if options.filter is not None:

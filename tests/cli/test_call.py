@@ -52,8 +52,8 @@ def broker() -> Iterator[BrokerThread]:
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error."""
-    status = main(["call", *words])
+    """Exit status, standard output and standard error, the answers as JSON unless a format is given."""
+    status = main(["call", "--format=json", *words])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

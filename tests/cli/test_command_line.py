@@ -101,6 +101,37 @@ def test_the_examples_are_command_lines(example: str) -> None:
 # --- output ---
 
 
+def test_a_pipe_has_the_text_that_a_terminal_has(run: Run) -> None:
+    data = broker_sample() / "data"
+    offsets = data / "__consumer_offsets-0"
+    lines: list[tuple[str, list[object]]] = [
+        ("tree", ["decode", GROUP]),
+        ("story", ["timeline", GROUP]),
+        ("table", ["offsets", offsets]),
+        ("table", ["offsets", "--lag", data]),
+        ("table", ["segment", "dump", offsets]),
+        ("text", ["segment", "verify", offsets]),
+    ]
+    for name, line in lines:
+        text = run(*line)
+        assert text.out == run(*line, "--format", name).out
+        assert not text.out.startswith(b"{"), line
+        assert run(*line, "--format", "json").out.startswith(b"{"), line
+    assert "json lines into a pipe" in " ".join(run("watch", "--help").text.split())
+
+
+@pytest.mark.parametrize("command", [["timeline"], ["decode", "--format", "line"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(command: list[str]) -> None:
+    """As `| head` does, of a text of more than a pipe holds."""
+    line = [sys.executable, "-m", "coordwire", *command, *[str(GROUP)] * 40]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, b"")
+
+
 def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     data = broker_sample() / "data"
     offsets = data / "__consumer_offsets-0"

@@ -68,7 +68,7 @@ def test_the_table_and_the_members_are_those_of_the_events(
     path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    events = run("timeline", path).forms
+    events = run("timeline", "--format=json", path).forms
     story = blocks(run("timeline", "--format", "story", path).text)
     groups = {event["group"] for event in events if event["event"] == "memberJoined"}
     assert groups <= set(story)

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, cluster_options
-from coordwire.cli.terminal import chosen_format
 from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
 
@@ -75,7 +74,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for the first connection, and for all of a request (default: 60)",
     )
     parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
-    parser.add_argument("--format", choices=("tree", "json"), help="tree on a terminal, json in a pipe")
+    parser.add_argument(
+        "--format", choices=("tree", "json"), default="tree", help="json: a line an answer (default: tree)"
+    )
     parser.add_argument("--deep", action="store_true", help="open the bytes inside the answer, too")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
 
@@ -87,7 +88,6 @@ def run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     to = _to(options)
     requests = _requests(options)  # what is wrong with them is reported before anything is sent
-    style = chosen_format(options.format, "tree")
     if requests is not None and not isinstance(requests, Iterator):
         _confirm(options, requests[0], settings)
     try:
@@ -95,9 +95,9 @@ def run(options: argparse.Namespace) -> int:
             if requests is None:
                 from coordwire.cli.call.answer_output import write_versions
 
-                write_versions(client.session(), style)
+                write_versions(client.session(), options.format)
                 return 0
-            return _call_all(client, requests, options, to, style)
+            return _call_all(client, requests, options, to)
     except RequestFailed as error:
         print(f"coordwire: {shown(str(error))}", file=sys.stderr)
         return 1 if error.code else 2
@@ -110,11 +110,10 @@ def _call_all(
     requests: list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]],
     options: argparse.Namespace,
     to: int | str | None,
-    style: str,
 ) -> int:
     from coordwire.cli.call.answer_output import AnswerOutput
 
-    output = AnswerOutput(style, show_secrets=options.show_secrets, deep=options.deep)
+    output = AnswerOutput(options.format, show_secrets=options.show_secrets, deep=options.deep)
     status = 0
     for message, version in requests:
         status |= _call(client, output, message, version, options, to)
