@@ -23,6 +23,7 @@ from coordwire.cli.listening import (
     configure_tls,
     fault_rule,
     remove_log,
+    report_faults,
     shown_by,
     tls_context,
 )
@@ -188,9 +189,7 @@ async def _tap(
 def _report(tap: Tap, handles: list[FaultHandle], live: list[Any]) -> None:
     """What passed, on standard error."""
     print(f"coordwire: {tap.counts}", file=sys.stderr)
-    for handle in handles:
-        hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
-        print(f"coordwire: fault {handle.rule}: {hits}", file=sys.stderr)
+    report_faults(handles)
     for place in live:
         if place.failure is not None and not isinstance(place.failure, BrokenPipeError):
             print(f"coordwire: the capture is not whole: {place.failure}", file=sys.stderr)

@@ -51,7 +51,6 @@ MOST_LINES = 3
         (["api", "Fetch", "17", "more"], "unexpected argument 'more'"),
         (["completion", "bsh"], "'bsh' is unknown; did you mean bash?"),
         (["decode", "\x1b[2J", "--\x1b[2J"], "unknown option --\\x1b[2J"),
-        ([], "the following arguments are required: COMMAND"),
         (["--nothing"], "the following arguments are required: COMMAND"),
     ],
 )
@@ -63,6 +62,13 @@ def test_a_usage_error_is_short_and_names_what_is_near(run: Run, arguments: list
     assert hint in error
     assert extra.endswith(" --help says more")
     assert (result.status, result.out) == (2, b"")
+
+
+def test_no_command_is_answered_with_the_help(run: Run) -> None:
+    """On standard error, with the status of a usage error: nothing was asked for."""
+    result = run()
+    assert (result.status, result.out) == (2, b"")
+    assert result.err == run("--help").text
 
 
 COMMAND_LINES = [
