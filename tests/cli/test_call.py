@@ -6,10 +6,12 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -364,7 +366,7 @@ def test_a_broker_alone_lists_its_apis(broker: BrokerThread, capsys: pytest.Capt
     assert metadata == {"apiKey": 3, "api": "Metadata", "versions": [0, 13], "known": [0, 13]}
     _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
     assert "  3  Metadata" in out
-    assert "group coordinator" in out
+    assert "group coordinator" in " ".join(out.split())
 
 
 def test_names_of_features_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -372,6 +374,30 @@ def test_names_of_features_move_no_cursor(capsys: pytest.CaptureFixture[str]) ->
     session = Session(versions={}, lifetime_ms=0, response=ApiVersionsResponse(finalized_features=[feature]))
     write_versions(session, "tree")
     assert r"features: \x1b]0;title\x07\n\x9b 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_the_apis_of_a_broker_fit_a_screen(
+    broker: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """No word is broken, and columns are aligned."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
+    head, *lines = out.splitlines()
+    assert [line for line in (head, *lines) if len(line) > width] == []
+    notes = {facts.answered_by for facts in FACTS.values()} | {
+        f"{facts.coordinator} coordinator" for facts in FACTS.values() if facts.coordinator
+    }
+    place, versions = head.index("answered by"), head.index("broker")
+    rows: list[str] = []
+    for line in takewhile(lambda line: not line.startswith("features"), lines):
+        if line[:place].strip():
+            assert re.match(r"\d+(-\d+)? ", line[versions:]), line
+            rows.append(line[place:])
+        elif line.startswith(" " * place):
+            rows[-1] += f" {line[place:]}"
+    assert len(rows) > 60
+    assert set(rows) <= notes
 
 
 def test_what_changes_something_needs_a_yes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import shlex
 import shutil
 import subprocess
@@ -165,6 +166,26 @@ def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPa
             assert result.out, line
             wrong = [text for text in result.text.splitlines() if text.endswith((" ", "\t"))]
             assert wrong == [], line
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_screens_fit_their_width(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """The flow of a block has a line of its own where there is no room beside its packets and time."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    data = broker_sample() / "data"
+    lines: list[list[object]] = [
+        ["decode", GROUP],
+        ["decode", "--deep", GROUP],
+        ["offsets", "--latest", data],
+        ["offsets", "--lag", data],
+        ["segment", "dump", data / "__consumer_offsets-0"],
+        ["segment", "dump", "--batches", data / "__consumer_offsets-0"],
+    ]
+    for line in lines:
+        text = run(*line).text
+        assert [row for row in text.splitlines() if len(row) > width] == [], line
+    text = run("decode", GROUP).text
+    assert len(re.findall(r"127\.0\.0\.1:\d+ [<>] 127\.0\.0\.1:9092\n", text)) == text.count("  tcp.stream ")
 
 
 def test_a_line_waits_for_its_end() -> None:
