@@ -99,6 +99,15 @@ def test_help_opens_with_an_example_and_fits_a_terminal(
     assert [line for line in lines if len(line) > 80 or line.endswith(" ")] == []
 
 
+@pytest.mark.parametrize("command", ["decode", "explain", "timeline", "pipeline"])
+def test_options_for_other_protocols_come_last(run: Run, command: str) -> None:
+    last = run(command, "--help").text.partition("\nother protocols:\n")[2]
+    options = re.findall(r"^  (--[\w-]+)", last, re.MULTILINE)
+    assert (
+        options == ["--dialect", "--type-id", "--auto-commit"][: 1 + 2 * (command in ("decode", "explain"))]
+    )
+
+
 @pytest.mark.parametrize("example", EXAMPLES.values())
 def test_the_examples_are_command_lines(example: str) -> None:
     words = shlex.split(example)

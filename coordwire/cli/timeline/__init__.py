@@ -75,7 +75,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a broker's port; repeatable",
     )
-    dialect_options.configure_name(parser)
     parser.add_argument("--jobs", nargs="?", const="", type=_no_jobs, help=argparse.SUPPRESS)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
@@ -101,6 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--summary", action="store_true", help="only the summary of each group")
     times.configure(group)
+    dialect_options.configure_name(parser)
 
 
 def run(options: argparse.Namespace) -> int:
