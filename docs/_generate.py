@@ -230,7 +230,7 @@ def _run(*words: str, **variables: str) -> str:
 
 
 STORIES = Path(__file__).parent.parent / "tests" / "data" / "stories"
-TERMINAL = ["timeline", "--format", "story"]
+TERMINAL = ["timeline"]
 
 
 def _story() -> str:

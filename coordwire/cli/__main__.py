@@ -271,6 +271,9 @@ def _run(arguments: Sequence[str]) -> int:
         parser = _parser({} if module is None else {name: module}, names)
     finally:
         gc.enable()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         options, unknown = parser.parse_known_args(arguments)
         if unknown and "later_words" in options and not any(word.startswith("-") for word in unknown):

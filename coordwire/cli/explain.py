@@ -40,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are responses of this API")
     parser.add_argument("--version", type=int, metavar="N", help="API version of the request")
-    dialect_options.configure(parser)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.set_defaults(usage_error=parser.error)
+    dialect_options.configure(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ from coordwire.cli import Failure
 
 if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
-    from coordwire.broker.injection import FaultRule
+    from coordwire.broker.injection import FaultHandle, FaultRule
 
 __all__ = [
     "PERIOD",
@@ -38,7 +38,9 @@ __all__ = [
     "configure_tls",
     "fault_rule",
     "remove_log",
+    "report_faults",
     "shown_by",
+    "takes",
     "tls_context",
 ]
 
@@ -195,6 +197,29 @@ def shown_by(words: Sequence[str]) -> LiveTraffic:
     reader = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert reader.stdin is not None
     return LiveTraffic(cast("BinaryIO", reader.stdin), then=reader.wait)
+
+
+def takes(rule: FaultRule) -> str:
+    """Which of the requests that match its conditions a rule takes."""
+    first, times = rule.nth, rule.times
+    if times is None:
+        which = "every request that matches" + (f", from number {first} on" if first > 1 else "")
+    elif times == 1:
+        which = (
+            "the first request that matches" if first == 1 else f"request number {first} of those that match"
+        )
+    elif first == 1:
+        which = f"the first {times} requests that match"
+    else:
+        which = f"requests number {first} to {first + times - 1} of those that match"
+    return f"{which}, with probability {rule.probability:g}" if rule.probability < 1 else which
+
+
+def report_faults(handles: Sequence[FaultHandle]) -> None:
+    """Write on standard error how often each fault was met."""
+    for handle in handles:
+        hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
+        print(f"coordwire: fault {shown(str(handle.rule))}: {hits}", file=sys.stderr)
 
 
 def fault_rule(text: str, options: argparse.Namespace) -> FaultRule:

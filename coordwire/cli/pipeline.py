@@ -70,7 +70,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="size of the part that a task reads",
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
-    dialect_options.configure_name(parser)
     parser.add_argument(
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
@@ -84,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable"
     )  # fmt: skip
+    dialect_options.configure_name(parser)
 
 
 def run(options: argparse.Namespace) -> int:

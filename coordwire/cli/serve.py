@@ -14,12 +14,13 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.listening import (
     Receivers,
@@ -28,11 +29,15 @@ from coordwire.cli.listening import (
     configure_tls,
     fault_rule,
     remove_log,
+    report_faults,
     shown_by,
+    takes,
     tls_context,
 )
+from coordwire.errors import CoordwireError, counted
 
 if TYPE_CHECKING:
+    from coordwire.broker import Broker
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultRule
 
@@ -137,7 +142,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show-secrets", action="store_true", help="write passwords, tokens and keys to it too"
     )
     parser.add_argument(
-        "--timeline", action="store_true", help="show what happens to groups, while it happens"
+        "--timeline",
+        nargs="?",
+        const="story",
+        choices=("story", "json"),
+        help="show what happens to groups: their story at the end, or json lines while it happens",
     )
     parser.add_argument(
         "--kafka-defaults", action="store_true", help="use Kafka's own time-outs, delays and retention"
@@ -246,8 +255,22 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
-        traffic.append(shown_by(["timeline", "-", *(f"--port={port}" for port in ports)]))
+        traffic.append(
+            shown_by(["timeline", "--format", options.timeline, "-", *(f"--port={port}" for port in ports)])
+        )
     return traffic
+
+
+def _introduction(options: argparse.Namespace, broker: Broker) -> Iterator[str]:
+    """What runs, how clients connect to it, and what its faults take."""
+    place = "in memory" if options.data is None else f"in {shown(str(options.data))}"
+    yield f"Kafka for tests: {counted(options.nodes, 'broker')}, {place}; Ctrl-C ends it"
+    yield f"connect with bootstrap.servers={broker.bootstrap}"
+    protocol = ("SASL_" if broker.config.users else "") + ("SSL" if options.tls_cert else "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        yield f"and security.protocol={protocol}"
+    for handle in broker.faults.all:
+        yield f"fault {shown(str(handle.rule))}: takes {takes(handle.rule)}"
 
 
 async def _serve(
@@ -259,7 +282,6 @@ async def _serve(
     advertised: list[tuple[str, int]],
 ) -> None:
     from coordwire.broker import Broker, BrokerConfig
-    from coordwire.errors import CoordwireError
 
     try:
         config = replace(BrokerConfig.kafka() if options.kafka_defaults else BrokerConfig(), **settings)
@@ -276,8 +298,7 @@ async def _serve(
         advertised=advertised,
         show_secrets=options.show_secrets,
     )
-    for rule in faults:
-        broker.faults.add(rule)
+    handles = [broker.faults.add(rule) for rule in faults]
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -295,10 +316,14 @@ async def _serve(
         if advertised:
             listening = ", ".join(f"{host}:{port}" for host, port in broker.listening)
             print(f"coordwire: listens on {listening}", file=sys.stderr)
+        if not options.quiet:
+            for line in _introduction(options, broker):
+                print(f"coordwire: {line}", file=sys.stderr, flush=True)
         print(broker.bootstrap, flush=True)
         await ended.wait()
     finally:
         await broker.stop()
+        report_faults(handles)
         for traffic in live:
             traffic.close()
             if traffic.lost:

@@ -23,6 +23,7 @@ from coordwire.cli.listening import (
     configure_tls,
     fault_rule,
     remove_log,
+    report_faults,
     shown_by,
     tls_context,
 )
@@ -57,7 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="show frames, as decode does (default: line)",
     )
     output.add_argument(
-        "--timeline", action="store_true", help="show what happens to groups, as timeline does"
+        "--timeline",
+        nargs="?",
+        const="story",
+        choices=("story", "json"),
+        help="show what happens to groups: their story at the end, or json lines while it happens",
     )
     output.add_argument("--no-output", action="store_true", help="show neither")
     group.add_argument(
@@ -150,7 +155,7 @@ def _receivers(options: argparse.Namespace) -> list[LiveTraffic]:
             raise Failure(f"tap: --save: {error}") from None
         places.append(LiveTraffic(file, pcapng=options.save.suffix != ".pcap"))
     if options.timeline:
-        places.append(shown_by(["timeline", "-"]))
+        places.append(shown_by(["timeline", "--format", options.timeline, "-"]))
     elif not options.no_output:
         words = ["decode", "--format", options.format]
         if options.filter is not None:
@@ -184,9 +189,7 @@ async def _tap(
 def _report(tap: Tap, handles: list[FaultHandle], live: list[Any]) -> None:
     """What passed, on standard error."""
     print(f"coordwire: {tap.counts}", file=sys.stderr)
-    for handle in handles:
-        hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
-        print(f"coordwire: fault {handle.rule}: {hits}", file=sys.stderr)
+    report_faults(handles)
     for place in live:
         if place.failure is not None and not isinstance(place.failure, BrokenPipeError):
             print(f"coordwire: the capture is not whole: {place.failure}", file=sys.stderr)

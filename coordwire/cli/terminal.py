@@ -15,7 +15,6 @@ __all__ = [
     "SLOW_NS",
     "STYLES",
     "TrimmedOutput",
-    "chosen_format",
     "columns",
     "line_writer",
     "packets",
@@ -30,7 +29,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from coordwire.capture.printable import Pieces
 from coordwire.cli import Failure
@@ -117,11 +116,6 @@ class TrimmedOutput(io.TextIOBase):
 # --- formats, widths, colours ---
 
 
-def chosen_format(name: str | None, interactive: str) -> str:
-    """The format that --format names; else the interactive one on a terminal, and json elsewhere."""
-    return name or (interactive if sys.stdout.isatty() else "json")
-
-
 def columns(default: int = COLUMNS) -> int:
     """The width of lines: that of the terminal that any standard stream is, since a pager shows them there
     too; the default where no stream is a terminal."""
@@ -146,7 +140,14 @@ def rich_console(subject: str, file: TextIO | None = None) -> Console:
         raise Failure(
             f"{subject} needs rich: pip install 'coordwire[cli]' (--format json does without)"
         ) from None
-    return Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
+
+    class Output(Console):
+        """rich's, which would end the process where a pipe's reader has seen enough."""
+
+        def on_broken_pipe(self) -> NoReturn:
+            raise BrokenPipeError
+
+    return Output(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
 
 
 def line_writer() -> Callable[[Iterable[Pieces]], None]:

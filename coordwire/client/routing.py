@@ -24,8 +24,10 @@ from coordwire.client.errors import RequestFailed
 from coordwire.codec import Message, Response, Struct
 from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
-from coordwire.enums import ConfigResourceType
+from coordwire.enums import ConfigResourceType, CoordinatorType
+from coordwire.messages import FindCoordinatorRequest
 from coordwire.messages.keys import FACTS, ApiFacts
+from coordwire.messages.record_types import TOPICS
 
 __all__ = [
     "AnyBroker",
@@ -36,6 +38,7 @@ __all__ = [
     "NamedNode",
     "Place",
     "Target",
+    "coordinator_topics",
     "merged",
     "modifies",
     "restricted",
@@ -85,6 +88,12 @@ class LeaderOf(NamedTuple):
 Target = AnyBroker | EveryBroker | Controller | NamedNode | CoordinatorOf | LeaderOf
 
 _ENTITIES = {"group": "group_id", "transaction": "transactional_id"}
+COORDINATOR_TOPICS = {
+    "group": TOPICS["consumer_offsets"],
+    "transaction": TOPICS["transaction_state"],
+    "share": TOPICS["share_group_state"],
+}
+"""The logs of coordinators by their kinds."""
 _OF_BROKERS = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 _NO_TOPIC = UUID(int=0)
 
@@ -118,6 +127,22 @@ def targets(request: Message, to: str | None = None) -> dict[Place, Target]:
 
 
 _ANSWERED_BY = {"any": "any broker"}
+
+
+def coordinator_topics(request: Message, to: int | str | None = None) -> list[str]:
+    """The topics of the coordinators that are looked up for a request, by itself or before it: a broker that
+    is asked for a coordinator makes its topic where there is none (Kafka's KafkaApis.getCoordinator).
+
+    to: as `targets` has it, or a node's id or "every", for which nothing is looked up. Raises
+    `RequestFailed`.
+    """
+    if isinstance(request, FindCoordinatorRequest):
+        kinds = {CoordinatorType(request.key_type).name.lower()}
+    elif isinstance(to, int) or to == "every":
+        kinds = set()
+    else:
+        kinds = {target.kind for target in targets(request, to).values() if isinstance(target, CoordinatorOf)}
+    return [topic for kind, topic in COORDINATOR_TOPICS.items() if kind in kinds]
 
 
 def modifies(request: Message) -> bool:

@@ -11,24 +11,27 @@ if TYPE_CHECKING:
     from coordwire.dialects import AlternativeDialect, ConnectionDialect
 
 
-def configure_name(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the name alone."""
-    parser.add_argument(
+def configure_name(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the option of the name alone, in a group of its own, which comes last in the help where this is
+    called last."""
+    group = parser.add_argument_group("other protocols", "Kafka 0.7, the drafts of coordinators, ZooKeeper")
+    group.add_argument(
         "--dialect",
         choices=[str(name) for name in Dialect],
         default="kafka",
         help="protocol dialect (default: kafka)",
     )
+    return group
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add all of these options."""
-    configure_name(parser)
-    parser.add_argument(
+    group = configure_name(parser)
+    group.add_argument(
         "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
         help="a request's type id in another dialect",
     )  # fmt: skip
-    parser.add_argument(
+    group.add_argument(
         "--auto-commit",
         choices=("on", "off"),
         help="how consumers registered with the drafts, if that was not captured",

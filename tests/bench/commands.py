@@ -40,6 +40,7 @@ print(*[line for line in open("/proc/self/status") if line.startswith("VmHWM")],
 sys.exit(status)
 """
 JSON = ["decode", "--format", "json"]
+_DUMP = ["segment", "dump", "--format", "json"]
 _PARQUET = ["decode", "--format", "parquet", "--out"]
 _PIPELINE = ["pipeline", "--engine", "local", "--workers", "1", "--no-report", "--out"]
 _OUT = "{out}"
@@ -95,8 +96,8 @@ def commands(inputs: Path) -> dict[str, list[str]]:
         "`timeline --format json`, recorded": ["timeline", "--format", "json", recorded],
         "`decode --out`, Parquet, recorded": [*_PARQUET, _OUT, recorded],
         "`pipeline --engine local`, recorded": [*_PIPELINE, _OUT, recorded],
-        "`segment dump`": ["segment", "dump", log],
-        "`segment dump`, batches of one record": ["segment", "dump", log.replace("orders-0", "single-0")],
+        "`segment dump`": [*_DUMP, log],
+        "`segment dump`, batches of one record": [*_DUMP, log.replace("orders-0", "single-0")],
         "`segment verify`": ["segment", "verify", log],
         "`segment verify`, batches of one record": ["segment", "verify", log.replace("orders-0", "single-0")],
     }  # fmt: skip

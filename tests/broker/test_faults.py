@@ -354,16 +354,26 @@ def test_words_in_any_order_and_other_spellings() -> None:
     ("text", "reason"),
     [
         ("", "expected an API and what becomes of its requests, got an empty text"),
-        ("Heartbeet lose", "expected the name of an API, as Heartbeat, got 'Heartbeet', at character 1"),
-        ("Fetch,Prduce lose", "expected the name of an API, as Produce, got 'Prduce', at character 7"),
+        (
+            "Heartbeet lose",
+            "expected the name of an API, got 'Heartbeet', at character 1; did you mean Heartbeat?",
+        ),
+        (
+            "Fetch,Prduce lose",
+            "expected the name of an API, got 'Prduce', at character 7; did you mean Produce?",
+        ),
         ("Fetch", "expected an error, delay, hold, disconnect, lose, half or throttle, got none in 'Fetch'"),
-        ("Fetch grup=g lose", "expected a condition or an action, as group, got 'grup=g', at character 7"),
+        (
+            "Fetch grup=g lose",
+            "expected a condition or an action, got 'grup=g', at character 7; did you mean group?",
+        ),
         ("Fetch lose=1", "expected lose without a value, got 'lose=1', at character 7"),
         ("Fetch group lose", "expected group=VALUE, got 'group', at character 7"),
         ("Fetch lose lose", "expected lose once, got it again, at character 12"),
         (
             "Fetch error=NOT_LEADER",
-            "expected Kafka's name of an error, as NOT_LEADER_OR_FOLLOWER, got 'NOT_LEADER', at character 13",
+            "expected Kafka's name of an error, got 'NOT_LEADER', at character 13; "
+            "did you mean NOT_LEADER_OR_FOLLOWER?",
         ),
         ("Fetch delay=5", "expected a time such as 200ms or 1.5s, got '5', at character 13"),
         ("Fetch nth=-1 lose", "expected a number for nth, got '-1', at character 11"),

@@ -112,7 +112,7 @@ def test_the_second_reading_is_asked_for_once() -> None:
 
 
 def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Path) -> None:
-    every = run("timeline", capture).forms
+    every = run("timeline", "--format=json", capture).forms
     for text in ("g-r", "g-*", "g-range"):
         assert run("timeline", "--format", "json", "--group", text, capture).forms == every
     log = tmp_path / "__consumer_offsets-3.log"
@@ -125,7 +125,7 @@ def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Pat
             "g",
             "g-2",
         }
-    assert [form["group"] for form in run("offsets", "--topic", "oth", log).forms] == ["h"]
+    assert [form["group"] for form in run("offsets", "--format=json", "--topic", "oth", log).forms] == ["h"]
 
 
 # --- nothing matches ---
@@ -338,10 +338,10 @@ def test_a_folder_of_captures(run: Run, capture: Path, captures: Path, tmp_path:
     offsets = folder / "__consumer_offsets-3"
     offsets.mkdir()
     (offsets / "00000000000000000000.log").write_bytes(plain(0, commit("logged", 1)))
-    result = run("timeline", folder)
+    result = run("timeline", "--format=json", folder)
     forms = result.forms
     assert {form["group"] for form in forms} == {"g-range", "g-kpy-range", "logged"}
-    full_output = run("timeline", capture).forms
+    full_output = run("timeline", "--format=json", capture).forms
     group_forms = [form for form in forms if form["group"] == "g-range"]
     assert _rebalances(group_forms) == _rebalances(full_output)
     assert forms[0]["group"] == "logged"  # the earliest
@@ -353,7 +353,7 @@ def _rebalances(forms: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_a_folder_without_any(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
-    result = run("timeline", tmp_path)
+    result = run("timeline", "--format=json", tmp_path)
     assert result.status == 2
     assert "no capture and no segment of __consumer_offsets in 1 file" in result.err
 
@@ -367,7 +367,7 @@ def test_a_bootstrap_checkpoint_has_no_topic(run: Run, tmp_path: Path) -> None:
     folder.mkdir()
     for name, topic in (("bootstrap.checkpoint", None), ("00000000000000000000.log", "d39")):
         (folder / name).write_bytes(encode_batch([Record(0, value=b"v")]))
-        (form,) = run("segment", "dump", folder / name).forms
+        (form,) = run("segment", "dump", "--format=json", folder / name).forms
         assert form["topic"] == topic
 
 
@@ -375,5 +375,5 @@ def test_the_latest_of_the_metadata_log_has_no_no_ops(run: Run, tmp_path: Path) 
     log = tmp_path / "__cluster_metadata-0.log"
     no_op = b"\x01\x14\x00\x00"  # frame 1, type 20, version 0, no tags
     log.write_bytes(plain(0, *(Record(timestamp=TIME, key=None, value=no_op) for _ in range(3))))
-    assert [form["kind"] for form in run("offsets", log).forms] == ["NoOp"] * 3
-    assert run("offsets", "--latest", log).forms == []
+    assert [form["kind"] for form in run("offsets", "--format=json", log).forms] == ["NoOp"] * 3
+    assert run("offsets", "--format=json", "--latest", log).forms == []

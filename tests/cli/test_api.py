@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -27,8 +28,9 @@ def test_the_list(run: Run) -> None:
     result = run("api")
     assert result.status == 0
     lines = result.text.splitlines()
-    assert len(lines) == len(FACTS) + 1
-    assert lines[12].split()[:5] == ["11", "JoinGroup", "0-9", "6+", "group"]
+    rows = [line.split() for line in lines if re.match(r" {0,2}\d+  \w", line)]
+    assert len(rows) == len(FACTS)
+    assert rows[11] == ["11", "JoinGroup", "0-9", "6+", "group"]
     assert max(map(len, lines)) <= 100
     forms = json.loads(run("api", "--format", "json").out)
     assert forms[11] | {"about": ""} == {
@@ -38,6 +40,39 @@ def test_the_list(run: Run) -> None:
         "requestHeaders": [{"version": 1, "versions": [0, 5]}, {"version": 2, "versions": [6, 9]}],
         "responseHeaders": [{"version": 0, "versions": [0, 5]}, {"version": 1, "versions": [6, 9]}],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (), ("--all",), ("Fetch",), ("JoinGroup",), ("OffsetFetch",), ("FetchRequest", "17"),
+        ("JoinGroupRequest", "9"), ("Fetch", "--diff", "3", "17"),
+    ],
+)  # fmt: skip
+def test_a_screen_fits_and_lacks_no_description(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = run("api", *words).text
+    assert [line for line in text.splitlines() if len(line) > width] == []
+    shown = " ".join(text.split())
+    descriptions = list(descriptions_of(json.loads(run("api", *words, "--format", "json").out)))
+    assert descriptions
+    assert [text for text in descriptions if text not in shown] == []
+
+
+def descriptions_of(form: Any) -> Iterator[str]:
+    """The descriptions in a form, with one blank between words."""
+    if isinstance(form, list):
+        for element in form:
+            yield from descriptions_of(element)
+    elif isinstance(form, dict):
+        for name, value in form.items():
+            if name in ("about", "doc") and value:
+                yield " ".join(value.split())
+            elif isinstance(value, dict | list):
+                yield from descriptions_of(value)
 
 
 @pytest.mark.parametrize("name", ["JoinGroup", "joingroup", "11"])

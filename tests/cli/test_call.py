@@ -6,9 +6,12 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,14 @@ from coordwire.broker.thread import BrokerThread
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main, whole_parser
 from coordwire.cli.call.answer_output import write_versions
+from coordwire.cli.call.request_defaults import MEANT, fresh, switch_of
 from coordwire.cli.call.request_fields import field_names, filled, request_of
 from coordwire.cli.completion import words_of
 from coordwire.cli.encode import encode_line
+from coordwire.client import connect_sync
 from coordwire.client.opening import Session
+from coordwire.codec.walk import fields_of
+from coordwire.errors import NotInVersion
 from coordwire.messages import (
     AlterUserScramCredentialsRequest,
     ApiVersionsResponse,
@@ -31,6 +38,7 @@ from coordwire.messages import (
     DescribeConfigsRequest,
     DescribeGroupsRequest,
     FetchRequest,
+    FindCoordinatorRequest,
     ListOffsetsRequest,
     MetadataRequest,
     ProduceRequest,
@@ -48,12 +56,14 @@ from tests.client.test_deadlines import silent
 @pytest.fixture(scope="module")
 def broker() -> Iterator[BrokerThread]:
     with Broker.in_thread(topics={"orders": 6}, nodes=3) as three_nodes:
+        with connect_sync(three_nodes.bootstrap) as client:
+            client.request(FindCoordinatorRequest(coordinator_keys=["g"]))  # which makes their topic
         yield three_nodes
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error."""
-    status = main(["call", *words])
+    """Exit status, standard output and standard error, the answers as JSON unless a format is given."""
+    status = main(["call", "--format=json", *words])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -188,11 +198,15 @@ def test_each_field_of_each_request_can_be_given(key: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("key", FACTS)
 def test_an_incomplete_form_has_defaults(key: int) -> None:
-    cls = find_message(key, "request")
-    assert request_of(cls, {}, None) == cls()
+    cls: Any = find_message(key, "request")
+    assert request_of(cls, {}, None, 7_000) == fresh(cls, 7_000)
+    switch = switch_of(cls)
     for version in cls.versions:
         form = to_json(cls(), version=version)
-        assert request_of(cls, form, version) == from_json(cls, form, version=version)
+        expected = from_json(cls, form, version=version)
+        if switch is not None and switch not in {field.name for field in fields_of(cls, version)}:
+            setattr(expected, switch, False)
+        assert request_of(cls, form, version) == expected
 
 
 def test_a_form_of_older_fields_takes_an_older_version() -> None:
@@ -209,6 +223,84 @@ def test_a_form_of_older_fields_takes_an_older_version() -> None:
     ):
         with pytest.raises(Failure, match=reason):
             request_of(FetchRequest, form, None)
+
+
+# --- what is not given ---
+
+
+def test_what_a_table_means_is_in_the_schema() -> None:
+    """Each field is there, and takes the value, on the wire of the newest version that has it."""
+    requests = [cls for key in FACTS if (cls := find_message(key, "request")).api_key is not None]
+    structs = {struct.__name__: struct for cls in requests for struct in with_structs(cls)}
+    assert MEANT.keys() <= structs.keys()
+    for name, values in MEANT.items():
+        fields = {field.name: field for field in fields_of(structs[name])}
+        assert values.keys() <= fields.keys()
+        for field_name, value in values.items():
+            field = fields[field_name]
+            assert value != field.fresh_default()
+            assert value is not None or field.nullable(min(field.last, 1_000)), field_name
+
+
+def with_structs(cls: Any) -> Iterator[Any]:
+    yield cls
+    for field in fields_of(cls):
+        if field.struct is not None:
+            yield from with_structs(field.struct)
+
+
+@pytest.mark.parametrize("key", FACTS)
+def test_a_broker_has_the_time_that_the_command_has(key: int) -> None:
+    cls: Any = find_message(key, "request")
+    request = fresh(cls, 7_000)
+    assert getattr(request, "timeout_ms", 7_000) == 7_000
+    request.encode(version=cls.versions[-1])
+    for version in cls.versions:
+        with suppress(NotInVersion):
+            cls().encode(version=version)
+            if MEANT.get(cls.__name__) is None:
+                request.encode(version=version)
+
+
+def test_what_is_not_given_means_all(capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["topics.partitions.partition_index=1", "topics.partitions.committed_offset=7"]
+    with Broker.in_thread(topics={"orders": 2}) as broker:
+        commit = ["OffsetCommit", "group_id=g", "topics=orders", *place, "--yes"]
+        assert call(capsys, broker.bootstrap, *commit)[0] == 0
+
+        def body(*words: str) -> Any:
+            status, out, err = call(capsys, broker.bootstrap, *words)
+            assert (status, err) == (0, "")
+            return answers(out)[0]["body"]
+
+        assert "orders" in [topic["name"] for topic in body("Metadata")["topics"]]
+        (group,) = body("OffsetFetch", "groups=g")["groups"]
+        assert [topic["partitions"][0]["committedOffset"] for topic in group["topics"]] == [7]
+        assert body("DescribeShareGroupOffsets", "groups=g")["groups"][0]["errorCode"] == 0
+        assert body("ApiVersions")["apiKeys"]
+        assert body("InitProducerId", "--yes")["producerId"] >= 0
+        grown = body("CreatePartitions", "topics=orders", "topics.count=3", "--yes")
+        assert [result["errorCode"] for result in grown["results"]] == [0]
+        gone = body("DeleteTopics", "topics=orders", "--yes")
+        assert [topic["errorCode"] for topic in gone["responses"]] == [0]
+
+
+def test_a_look_up_that_makes_a_topic_needs_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker.in_thread() as broker:
+        for words in (
+            ["FindCoordinator", "coordinator_keys=g"],
+            ["OffsetFetch", "groups=g"],
+            ["DescribeGroups", "groups=g"],
+        ):
+            status, out, err = call(capsys, broker.bootstrap, *words)
+            assert (status, out) == (2, "")
+            assert f"{words[0]} makes the topic __consumer_offsets, which does not exist yet, at " in err
+        _, out, _ = call(capsys, broker.bootstrap, "Metadata")
+        assert answers(out)[0]["body"]["topics"] == []  # so none was made
+        assert call(capsys, broker.bootstrap, "FindCoordinator", "coordinator_keys=g", "--yes")[0] == 0
+        assert call(capsys, broker.bootstrap, "OffsetFetch", "groups=g")[0] == 0
+        transaction = ["FindCoordinator", "key_type=transaction", "coordinator_keys=t"]
+        assert "makes the topic __transaction_state" in call(capsys, broker.bootstrap, *transaction)[2]
 
 
 # --- at a broker ---
@@ -274,7 +366,7 @@ def test_a_broker_alone_lists_its_apis(broker: BrokerThread, capsys: pytest.Capt
     assert metadata == {"apiKey": 3, "api": "Metadata", "versions": [0, 13], "known": [0, 13]}
     _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
     assert "  3  Metadata" in out
-    assert "group coordinator" in out
+    assert "group coordinator" in " ".join(out.split())
 
 
 def test_names_of_features_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,6 +374,30 @@ def test_names_of_features_move_no_cursor(capsys: pytest.CaptureFixture[str]) ->
     session = Session(versions={}, lifetime_ms=0, response=ApiVersionsResponse(finalized_features=[feature]))
     write_versions(session, "tree")
     assert r"features: \x1b]0;title\x07\n\x9b 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_the_apis_of_a_broker_fit_a_screen(
+    broker: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """No word is broken, and columns are aligned."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
+    head, *lines = out.splitlines()
+    assert [line for line in (head, *lines) if len(line) > width] == []
+    notes = {facts.answered_by for facts in FACTS.values()} | {
+        f"{facts.coordinator} coordinator" for facts in FACTS.values() if facts.coordinator
+    }
+    place, versions = head.index("answered by"), head.index("broker")
+    rows: list[str] = []
+    for line in takewhile(lambda line: not line.startswith("features"), lines):
+        if line[:place].strip():
+            assert re.match(r"\d+(-\d+)? ", line[versions:]), line
+            rows.append(line[place:])
+        elif line.startswith(" " * place):
+            rows[-1] += f" {line[place:]}"
+    assert len(rows) > 60
+    assert set(rows) <= notes
 
 
 def test_what_changes_something_needs_a_yes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
@@ -380,7 +496,11 @@ def test_settings_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
             f"bootstrap.servers={guarded.bootstrap}",
         ]  # fmt: skip
         file.write_text("\n".join([*lines, f"sasl.jaas.config={login % 'a secret'}"]))
-        for words in ([guarded.bootstrap, "ListGroups"], ["ListGroups"], ["DescribeGroups", "groups=a"]):
+        for words in (
+            [guarded.bootstrap, "ListGroups"],
+            ["ListGroups"],
+            ["DescribeGroups", "groups=a", "--yes"],
+        ):
             status, out, _ = call(capsys, *words, "--config", str(file))
             assert status == (1 if len(words) > 1 and words[1].startswith("groups") else 0)
             assert "a secret" not in out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import shlex
 import shutil
 import subprocess
@@ -51,7 +52,6 @@ MOST_LINES = 3
         (["api", "Fetch", "17", "more"], "unexpected argument 'more'"),
         (["completion", "bsh"], "'bsh' is unknown; did you mean bash?"),
         (["decode", "\x1b[2J", "--\x1b[2J"], "unknown option --\\x1b[2J"),
-        ([], "the following arguments are required: COMMAND"),
         (["--nothing"], "the following arguments are required: COMMAND"),
     ],
 )
@@ -63,6 +63,13 @@ def test_a_usage_error_is_short_and_names_what_is_near(run: Run, arguments: list
     assert hint in error
     assert extra.endswith(" --help says more")
     assert (result.status, result.out) == (2, b"")
+
+
+def test_no_command_is_answered_with_the_help(run: Run) -> None:
+    """On standard error, with the status of a usage error: nothing was asked for."""
+    result = run()
+    assert (result.status, result.out) == (2, b"")
+    assert result.err == run("--help").text
 
 
 COMMAND_LINES = [
@@ -92,6 +99,18 @@ def test_help_opens_with_an_example_and_fits_a_terminal(
     assert [line for line in lines if len(line) > 80 or line.endswith(" ")] == []
 
 
+@pytest.mark.parametrize("command", ["decode", "explain", "timeline", "pipeline"])
+def test_options_for_other_protocols_come_last(run: Run, command: str) -> None:
+    before, _, last = run(command, "--help").text.partition("\nother protocols:\n")
+    _, block, *epilog = last.split("\n\n")
+    expected = (
+        ["--dialect", "--type-id", "--auto-commit"] if command in ("decode", "explain") else ["--dialect"]
+    )
+    assert re.findall(r"^  (--[\w-]+)", block, re.MULTILINE) == expected
+    assert "--dialect" not in before.partition("options:")[2]
+    assert not [text for text in epilog if re.match(r"[a-z ]+:\n", text)]  # no group of options follows
+
+
 @pytest.mark.parametrize("example", EXAMPLES.values())
 def test_the_examples_are_command_lines(example: str) -> None:
     words = shlex.split(example)
@@ -99,6 +118,37 @@ def test_the_examples_are_command_lines(example: str) -> None:
 
 
 # --- output ---
+
+
+def test_a_pipe_has_the_text_that_a_terminal_has(run: Run) -> None:
+    data = broker_sample() / "data"
+    offsets = data / "__consumer_offsets-0"
+    lines: list[tuple[str, list[object]]] = [
+        ("tree", ["decode", GROUP]),
+        ("story", ["timeline", GROUP]),
+        ("table", ["offsets", offsets]),
+        ("table", ["offsets", "--lag", data]),
+        ("table", ["segment", "dump", offsets]),
+        ("text", ["segment", "verify", offsets]),
+    ]
+    for name, line in lines:
+        text = run(*line)
+        assert text.out == run(*line, "--format", name).out
+        assert not text.out.startswith(b"{"), line
+        assert run(*line, "--format", "json").out.startswith(b"{"), line
+    assert "json lines into a pipe" in " ".join(run("watch", "--help").text.split())
+
+
+@pytest.mark.parametrize("command", [["timeline"], ["decode", "--format", "line"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(command: list[str]) -> None:
+    """As `| head` does, of a text of more than a pipe holds."""
+    line = [sys.executable, "-m", "coordwire", *command, *[str(GROUP)] * 40]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, b"")
 
 
 def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +178,26 @@ def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPa
             assert result.out, line
             wrong = [text for text in result.text.splitlines() if text.endswith((" ", "\t"))]
             assert wrong == [], line
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_screens_fit_their_width(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """The flow of a block has a line of its own where there is no room beside its packets and time."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    data = broker_sample() / "data"
+    lines: list[list[object]] = [
+        ["decode", GROUP],
+        ["decode", "--deep", GROUP],
+        ["offsets", "--latest", data],
+        ["offsets", "--lag", data],
+        ["segment", "dump", data / "__consumer_offsets-0"],
+        ["segment", "dump", "--batches", data / "__consumer_offsets-0"],
+    ]
+    for line in lines:
+        text = run(*line).text
+        assert [row for row in text.splitlines() if len(row) > width] == [], line
+    text = run("decode", GROUP).text
+    assert len(re.findall(r"127\.0\.0\.1:\d+ [<>] 127\.0\.0\.1:9092\n", text)) == text.count("  tcp.stream ")
 
 
 def test_a_line_waits_for_its_end() -> None:

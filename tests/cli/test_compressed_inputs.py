@@ -86,10 +86,10 @@ def test_segments(run: Run, tmp_path: Path, suffix: str) -> None:
         assert [form | {"file": str(log)} for form in run("segment", *json("verify"), place).forms] == valid
     assert [form | {"file": str(log)} for form in run(*json("decode"), path).forms] == forms
     assert len(run(*json("decode"), "-", stdin=path.read_bytes()).forms) == 9
-    (process,) = run("segment", "recover", path, "--out", tmp_path / "out").forms
+    (process,) = run("segment", "recover", "--format=json", path, "--out", tmp_path / "out").forms
     assert process["file"] == str(path)
     assert Path(process["log"]).name == log.name
-    result = run("segment", "index", path)
+    result = run("segment", "index", "--format=json", path)
     assert result.status == 2
     assert "decompress it first" in result.err
 
@@ -154,7 +154,7 @@ def test_verify_names_an_absent_codec(
     log.write_bytes(encode_batch([Record(0, value=b"v" * 50)], codec=codec))  # type: ignore[arg-type]
     for name in (package, "lz4.frame"):
         monkeypatch.setitem(sys.modules, name, None)
-    result = run("segment", "verify", log)
+    result = run("segment", "verify", "--format=json", log)
     (form,) = result.forms
     assert (result.status, form["faults"], form["badBytes"], form["unread"]) == (2, 0, 0, 1)
     assert form["needs"] == f"{codec} needs the package {package}: pip install 'coordwire[compression]'"

@@ -33,7 +33,7 @@ def segment(folder: Path, data: bytes) -> Path:
 
 
 def test_every_record_is_a_line_in_kafkas_json_form(run: Run, broker: Path) -> None:
-    result = run("offsets", broker / "__consumer_offsets-7")
+    result = run("offsets", "--format=json", broker / "__consumer_offsets-7")
     assert (result.status, result.err) == (0, "")
     response = of_log("consumer_offsets")
     assert [(form["key"], form["value"]) for form in result.forms] == [
@@ -92,26 +92,30 @@ def test_every_record_is_told_at_every_width(run: Run, broker: Path, monkeypatch
 
 
 def test_the_log_named_is_chosen_in_a_directory_and_forced_on_a_segment(run: Run, broker: Path) -> None:
-    selected = run("offsets", "--log", "consumer_offsets", broker)
+    selected = run("offsets", "--format=json", "--log", "consumer_offsets", broker)
     assert (selected.status, selected.err) == (0, "")
-    assert selected.forms == run("offsets", broker / "__consumer_offsets-7").forms
+    assert selected.forms == run("offsets", "--format=json", broker / "__consumer_offsets-7").forms
     moved = broker / "old"
     (broker / "__consumer_offsets-7").rename(moved)
-    assert len(run("offsets", "--log", "consumer_offsets", moved).forms) == len(selected.forms)
-    none = run("offsets", "--log", "consumer_offsets", broker)
+    assert len(run("offsets", "--format=json", "--log", "consumer_offsets", moved).forms) == len(
+        selected.forms
+    )
+    none = run("offsets", "--format=json", "--log", "consumer_offsets", broker)
     assert (none.status, none.out) == (2, b"")
     assert "no segments of __consumer_offsets there" in none.err
-    forced = run("offsets", "--log", "transaction_state", moved / f"{0:020}.log")
+    forced = run("offsets", "--format=json", "--log", "transaction_state", moved / f"{0:020}.log")
     assert {form["log"] for form in forced.forms} == {"transaction_state"}
 
 
 def test_credentials_are_not_shown_unasked(run: Run, broker: Path) -> None:
     log = broker / "__cluster_metadata-0"
     response = next(item["value"] for item in of_log("metadata") if item["type"] == 11)
-    (hidden,) = (form for form in run("offsets", log).forms if form["type"] == 11)
+    (hidden,) = (form for form in run("offsets", "--format=json", log).forms if form["type"] == 11)
     assert hidden["redacted"] == ["value.salt", "value.stored_key", "value.server_key"]
     assert hidden["value"] == response | {"salt": None, "storedKey": None, "serverKey": None}
-    (output,) = (form for form in run("offsets", "--show-secrets", log).forms if form["type"] == 11)
+    (output,) = (
+        form for form in run("offsets", "--format=json", "--show-secrets", log).forms if form["type"] == 11
+    )
     assert output["value"] == response
     assert "redacted" not in output
     hidden_table = run("offsets", "--format", "table", log).text
@@ -130,7 +134,7 @@ def test_unknown_bytes_are_shown_where_they_hide_nothing(
     value = uvarint(1) + uvarint(record_type) + uvarint(99) + b"later"
     path = tmp_path / "__cluster_metadata-0.log"
     path.write_bytes(plain(0, Record(timestamp=TIME, key=None, value=value)))
-    result = run("offsets", path)
+    result = run("offsets", "--format=json", path)
     (form,) = result.forms
     assert (result.status, form["type"], form["kind"]) == (0, record_type, kind)
     assert form["unknown"]
@@ -141,7 +145,7 @@ def test_unknown_bytes_are_shown_where_they_hide_nothing(
     else:
         assert (form["valueRaw"], form["redacted"]) == (None, ["valueRaw"])
         assert b"later".hex() not in table
-    (response,) = run("offsets", "--show-secrets", path).forms
+    (response,) = run("offsets", "--format=json", "--show-secrets", path).forms
     assert bytes.fromhex(response["valueRaw"]).endswith(b"later")
 
 
@@ -152,7 +156,7 @@ def test_filters(run: Run, tmp_path: Path) -> None:
     path = segment(tmp_path, plain(0, *records))
 
     def offsets(*flags: str) -> list[int]:
-        return [form["offset"] for form in run("offsets", *flags, path).forms]
+        return [form["offset"] for form in run("offsets", "--format=json", *flags, path).forms]
 
     assert offsets("--group", "g") == [1, 3]
     assert offsets("--group", "g", "--topic", "orders") == [1]
@@ -170,7 +174,7 @@ def test_latest_compacts_and_tells_what_is_pending(run: Run, tmp_path: Path) -> 
         + in_transaction(5, [commit("h", 4)], producer_id=10)
         + marker(6, ControlType.COMMIT, producer_id=10)
     )
-    result = run("offsets", "--latest", segment(tmp_path, data))
+    result = run("offsets", "--format=json", "--latest", segment(tmp_path, data))
     assert result.status == 0
     assert [(form["group"], form["offset"]) for form in result.forms] == [("g", 2), ("h", 4), ("g", 9)]
     assert [form["transaction"] for form in result.forms] == [
@@ -182,14 +186,14 @@ def test_latest_compacts_and_tells_what_is_pending(run: Run, tmp_path: Path) -> 
 
 def test_a_marker_is_a_line_that_says_what_it_decides(run: Run, tmp_path: Path) -> None:
     path = segment(tmp_path, in_transaction(0, [commit("g", 9)]) + marker(1, ControlType.ABORT))
-    pending, decision = run("offsets", path).forms
+    pending, decision = run("offsets", "--format=json", path).forms
     assert pending["transaction"] == {"producerId": 9, "producerEpoch": 2, "pending": True}
     assert (decision["entry"], decision["kind"], decision["coordinatorEpoch"]) == ("marker", "abort", 5)
     assert decision["decided"] == [
         {"logOffset": 0, "group": "g", "topic": "orders", "partition": 0, "offset": 9}
     ]
-    assert run("offsets", "--group", "other", path).forms == []
-    assert len(run("offsets", "--group", "g", path).forms) == 2
+    assert run("offsets", "--format=json", "--group", "other", path).forms == []
+    assert len(run("offsets", "--format=json", "--group", "g", path).forms) == 2
     assert "abort" in run("offsets", "--format", "table", path).text
 
 
@@ -210,7 +214,11 @@ def test_what_cannot_be_read_is_told_and_makes_the_status_1(run: Run, tmp_path: 
 
 
 def test_a_record_that_cannot_be_read_is_told(run: Run, tmp_path: Path) -> None:
-    result = run("offsets", segment(tmp_path, plain(0, Record(key=b"\x00\x01\x00\x7f", value=b"\x01"))))
+    result = run(
+        "offsets",
+        "--format=json",
+        segment(tmp_path, plain(0, Record(key=b"\x00\x01\x00\x7f", value=b"\x01"))),
+    )
     (form,) = result.forms
     assert result.status == 1
     assert (form["keyRaw"], form["valueRaw"], form["error"]["path"]) == ("0001007f", "01", "key.group")
@@ -218,21 +226,23 @@ def test_a_record_that_cannot_be_read_is_told(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_type_is_no_error(run: Run, tmp_path: Path) -> None:
-    result = run("offsets", segment(tmp_path, plain(0, Record(key=b"\x00\x63k", value=b"v"))))
+    result = run(
+        "offsets", "--format=json", segment(tmp_path, plain(0, Record(key=b"\x00\x63k", value=b"v")))
+    )
     (form,) = result.forms
     assert (result.status, result.err) == (0, "")
     assert (form["unknown"], form["keyRaw"], form["valueRaw"]) == ("record type 99 is unknown", "6b", "76")
 
 
 def test_a_file_that_is_not_there_costs_only_itself(run: Run, broker: Path) -> None:
-    result = run("offsets", broker / "nothing", broker / "__transaction_state-1")
+    result = run("offsets", "--format=json", broker / "nothing", broker / "__transaction_state-1")
     assert result.status == 2
     assert "nothing: No such file" in result.err
     assert len(result.forms) == len(of_log("transaction_state"))
 
 
 def test_a_directory_without_segments_is_said(run: Run, tmp_path: Path) -> None:
-    result = run("offsets", tmp_path)
+    result = run("offsets", "--format=json", tmp_path)
     assert result.status == 2
     assert "no segments" in result.err
 
@@ -242,6 +252,6 @@ def test_without_a_codec(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """What is missing is a library, and it is named."""
     path = segment(tmp_path, encode_batch([Record(0, value=b"v")], codec="zstd"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    result = run("offsets", path, *flags)
+    result = run("offsets", "--format=json", path, *flags)
     assert (result.status, result.text) == (2, "")
     assert "zstd needs the package zstandard: pip install 'coordwire[compression]'" in result.err

@@ -54,7 +54,7 @@ def test_a_table(run: Run, disk: Path) -> None:
 
 
 def test_json_lines(run: Run, disk: Path) -> None:
-    forms = run("offsets", "--lag", disk).forms
+    forms = run("offsets", "--format=json", "--lag", disk).forms
     assert [(form["group"], form["topic"], form["partition"]) for form in forms] == [
         ("audit", "elsewhere", 0), ("audit", "orders", 0), ("pay", "orders", 0), ("pay", "orders", 1)
     ]  # fmt: skip
@@ -62,11 +62,13 @@ def test_json_lines(run: Run, disk: Path) -> None:
     assert forms[2] == {
         "group": "pay", "topic": "orders", "partition": 0, "committed": 1_200, "endOffset": 1_500, "lag": 300
     }  # fmt: skip
-    assert [form["topic"] for form in run("offsets", "--lag", "--topic", "else", disk).forms] == ["elsewhere"]
+    assert [
+        form["topic"] for form in run("offsets", "--format=json", "--lag", "--topic", "else", disk).forms
+    ] == ["elsewhere"]
 
 
 def test_what_nothing_matches(run: Run, disk: Path) -> None:
-    result = run("offsets", "--lag", "--group", "payments", disk)
+    result = run("offsets", "--format=json", "--lag", "--group", "payments", disk)
     assert (result.status, result.out) == (0, b"")
     assert "0 of 4 commits matched; groups seen: " in result.err
 
@@ -74,7 +76,7 @@ def test_what_nothing_matches(run: Run, disk: Path) -> None:
 def test_damaged_commits_are_reported(run: Run, disk: Path) -> None:
     path = next((disk / "__consumer_offsets-7").iterdir())
     path.write_bytes(path.read_bytes() + b"\xff" * 70)
-    result = run("offsets", "--lag", disk)
+    result = run("offsets", "--format=json", "--lag", disk)
     assert result.status == 1
     assert len(result.forms) == 4
     assert "70 bytes at byte" in result.err
@@ -88,7 +90,7 @@ def test_damaged_commits_are_reported(run: Run, disk: Path) -> None:
     ],
 )
 def test_options_that_do_not_go_together(run: Run, disk: Path, flags: list[str], reason: str) -> None:
-    result = run("offsets", "--lag", *flags, disk)
+    result = run("offsets", "--format=json", "--lag", *flags, disk)
     assert (result.status, result.out) == (2, b"")
     assert reason in result.err
 
@@ -96,7 +98,7 @@ def test_options_that_do_not_go_together(run: Run, disk: Path, flags: list[str],
 def test_what_is_not_there(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes").touch()
     assert "no segments of __consumer_offsets" in run("offsets", "--lag", tmp_path).err
-    missing = run("offsets", "--lag", tmp_path / "none")
+    missing = run("offsets", "--format=json", "--lag", tmp_path / "none")
     assert missing.status == 2
     assert "none" in missing.err
 
@@ -104,7 +106,8 @@ def test_what_is_not_there(run: Run, tmp_path: Path) -> None:
 def test_it_needs_neither_spark_nor_arrow(disk: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pyspark'] = None\n"
-        f"from coordwire.cli.__main__ import main; sys.exit(main(['offsets', '--lag', {str(disk)!r}]))"
+        "from coordwire.cli.__main__ import main; "
+        f"sys.exit(main(['offsets', '--lag', '--format=json', {str(disk)!r}]))"
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (process.returncode, process.stderr) == (0, "")

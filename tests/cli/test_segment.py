@@ -87,7 +87,7 @@ def _outcome(text: Callable[[RecordBatch], str], of: RecordBatch) -> str:
 
 def test_dump_says_what_the_records_are(run: Run, sample: Path) -> None:
     """Every record of every segment, in order, as reading it gives them."""
-    result = run("segment", "dump", sample / TRANSACTIONS)
+    result = run("segment", "dump", "--format=json", sample / TRANSACTIONS)
     assert result.status == 0
     forms = iter(result.forms)
     for path in sorted((sample / TRANSACTIONS).glob("*.log")):
@@ -111,7 +111,7 @@ def test_dump_of_a_record(run: Run, tmp_path: Path) -> None:
     record = Record(5, START_MS, b"k", "ü".encode(), (("h", None), ("g", b"\xff")))
     data = encode_batch([record], producer_id=7, producer_epoch=1, base_sequence=40, codec="gzip")
     path = write(tmp_path, data, base=5)
-    (form,) = run("segment", "dump", path).forms
+    (form,) = run("segment", "dump", "--format=json", path).forms
     facts = form.pop("batch")
     assert form == {
         "file": str(path), "topic": "orders", "partition": 0, "offset": 5, "timestamp": START_MS,
@@ -120,13 +120,13 @@ def test_dump_of_a_record(run: Run, tmp_path: Path) -> None:
     }  # fmt: skip
     assert facts["codec"] == "gzip"
     assert facts["count"] == 1
-    (form,) = run("segment", "dump", "--text", path).forms
+    (form,) = run("segment", "dump", "--format=json", "--text", path).forms
     assert (form["key"], form["value"]) == ("k", "ü")
     assert form["headers"] == [["h", None], ["g", {"base64": "/w=="}]]
 
 
 def test_dump_batches(run: Run, orders: Path) -> None:
-    forms = run("segment", "dump", "--batches", orders).forms
+    forms = run("segment", "dump", "--format=json", "--batches", orders).forms
     assert [form["batch"]["baseOffset"] for form in forms] == [0, 3, 6, 9]
     assert "offset" not in forms[0]
 
@@ -148,7 +148,7 @@ def test_dump_batches(run: Run, orders: Path) -> None:
     ],
 )
 def test_dump_of_some(run: Run, orders: Path, flags: list[str], expected: range) -> None:
-    result = run("segment", "dump", orders, *flags)
+    result = run("segment", "dump", "--format=json", orders, *flags)
     assert result.status == 0
     assert [form["offset"] for form in result.forms] == list(expected)
 
@@ -159,7 +159,7 @@ def test_dump_of_what_is_bad(run: Run, orders: Path) -> None:
     size = len(data) // 4
     data[size + 70] ^= 1
     orders.write_bytes(data[:-1])
-    result = run("segment", "dump", orders)
+    result = run("segment", "dump", "--format=json", orders)
     assert result.status == 1
     assert [form.get("offset") for form in result.forms] == [0, 1, 2, None, 6, 7, 8, None]
     first, last = (form for form in result.forms if form["error"])
@@ -175,7 +175,9 @@ def test_dump_of_indexes(run: Run, sample: Path) -> None:
     output = 0
     for path in paths:
         text = path.with_name(f"{path.name}.txt").read_text()
-        for form, line in zip(run("segment", "dump", path).forms, _entries(text), strict=True):
+        for form, line in zip(
+            run("segment", "dump", "--format=json", path).forms, _entries(text), strict=True
+        ):
             words = line.split()
             assert {
                 word[:-1]: int(value) for word, value in zip(words[::2], words[1::2], strict=True)
@@ -190,24 +192,24 @@ def _entries(text: str) -> list[str]:
 
 def test_dump_of_small_files(run: Run, sample: Path) -> None:
     folder = sample / TRANSACTIONS
-    forms = run("segment", "dump", folder / "00000000000000000064.snapshot").forms
+    forms = run("segment", "dump", "--format=json", folder / "00000000000000000064.snapshot").forms
     assert [form["producerId"] for form in forms] == [6, 7]
-    (form,) = run("segment", "dump", folder / "partition.metadata").forms
+    (form,) = run("segment", "dump", "--format=json", folder / "partition.metadata").forms
     assert form["topicId"] in (folder / "partition.metadata").read_text()
-    forms = run("segment", "dump", folder / "leader-epoch-checkpoint").forms
+    forms = run("segment", "dump", "--format=json", folder / "leader-epoch-checkpoint").forms
     assert [form["startOffset"] for form in forms] == [0, 71]
 
 
 def test_dump_of_a_small_file_that_is_bad(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "partition.metadata"
     path.write_bytes(b"version: 9")
-    result = run("segment", "dump", path)
+    result = run("segment", "dump", "--format=json", path)
     assert result.status == 1
     assert result.forms[0]["error"]["reason"]
 
 
 def test_dump_deep(run: Run, sample: Path) -> None:
-    forms = run("segment", "dump", "--deep", sample / "__transaction_state-1").forms
+    forms = run("segment", "dump", "--format=json", "--deep", sample / "__transaction_state-1").forms
     assert any(form["log"]["value"] for form in forms if "log" in form)
 
 
@@ -224,11 +226,11 @@ def test_secrets_are_hidden(run: Run, tmp_path: Path, name: str) -> None:
     path.parent.mkdir()
     path.write_bytes(encode_batch([Record(0, value=value)]))
     for flags in ([], ["--deep"]):
-        (form,) = run("segment", "dump", *flags, path).forms
+        (form,) = run("segment", "dump", "--format=json", *flags, path).forms
         assert form["value"] is None
         assert form["redacted"] == ["value"]
         assert "S0VZ" not in json.dumps(form)
-    (form,) = run("segment", "dump", "--show-secrets", "--deep", path).forms
+    (form,) = run("segment", "dump", "--format=json", "--show-secrets", "--deep", path).forms
     assert b64decode(form["value"]) == value
     assert "S0VZ" in json.dumps(form["log"])
 
@@ -260,7 +262,7 @@ def test_the_table_is_safe(run: Run, tmp_path: Path) -> None:
 
 
 def test_decode_knows_segments(run: Run, orders: Path, captures: Path) -> None:
-    dumped = run("segment", "dump", orders).out
+    dumped = run("segment", "dump", "--format=json", orders).out
     assert run("decode", "--format", "json", orders).out == dumped
     assert run("decode", "--format", "json", "--input", "segment", orders).out == dumped
     piped = run("decode", "--format", "json", "-", stdin=orders.read_bytes())
@@ -284,7 +286,7 @@ def test_decode_of_segments_has_no(run: Run, orders: Path, flags: list[str]) -> 
 
 
 def test_verify(run: Run, orders: Path, sample: Path) -> None:
-    result = run("segment", "verify", orders)
+    result = run("segment", "verify", "--format=json", orders)
     assert result.status == 0
     assert result.forms == [
         {
@@ -297,7 +299,7 @@ def test_verify(run: Run, orders: Path, sample: Path) -> None:
     data[80] ^= 1
     orders.write_bytes(data)
     for flags in ([], ["--quick"]):
-        result = run("segment", "verify", orders, *flags)
+        result = run("segment", "verify", "--format=json", orders, *flags)
         assert result.status == 1
         fault, summary = result.forms
         assert (fault["position"], fault["length"]) == (0, len(data) // 4)
@@ -308,7 +310,7 @@ def test_verify(run: Run, orders: Path, sample: Path) -> None:
 
 def test_verify_segments_that_overlap(run: Run, orders: Path) -> None:
     write(orders.parent.parent, batch(9), base=9)
-    result = run("segment", "verify", orders.parent)
+    result = run("segment", "verify", "--format=json", orders.parent)
     assert result.status == 1
     assert result.forms[1]["reason"] == "begins at offset 9, the segment before it ends at 11"
 
@@ -316,7 +318,7 @@ def test_verify_segments_that_overlap(run: Run, orders: Path) -> None:
 def test_verify_by_an_index(run: Run, orders: Path) -> None:
     index = orders.with_suffix(".index")
     index.write_bytes(b"\0" * 7)
-    result = run("segment", "verify", index)
+    result = run("segment", "verify", "--format=json", index)
     assert result.forms[0]["file"] == str(index)
     alone = orders.with_name("00000000000000000099.index")
     alone.write_bytes(b"")
@@ -339,26 +341,26 @@ NEEDS = "zstd needs the package zstandard: pip install 'coordwire[compression]'"
 
 def test_verify_without_a_codec(run: Run, packed: Path) -> None:
     """The message names what to install; nothing is reported as damage."""
-    result = run("segment", "verify", packed)
+    result = run("segment", "verify", "--format=json", packed)
     (form,) = result.forms
     assert (result.status, form["faults"], form["badBytes"]) == (2, 0, 0)
     assert (form["batches"], form["records"], form["unread"], form["needs"]) == (3, 6, 1, NEEDS)
     text = run("segment", "verify", packed, "--format", "text").text
     assert f"the records of 1 batch were not read: {NEEDS}" in text
     assert ": valid" not in text
-    result = run("segment", "verify", packed, "--quick")
+    result = run("segment", "verify", "--format=json", packed, "--quick")
     assert (result.status, "needs" in result.forms[0]) == (0, False)
 
 
 def test_recover_without_a_codec(run: Run, packed: Path, tmp_path: Path) -> None:
-    result = run("segment", "recover", packed, "--out", tmp_path / "out")
+    result = run("segment", "recover", "--format=json", packed, "--out", tmp_path / "out")
     assert (result.status, result.text) == (2, "")
     assert NEEDS in result.err
     assert not (tmp_path / "out").exists()
 
 
 def test_dump_without_a_codec(run: Run, packed: Path) -> None:
-    result = run("segment", "dump", packed)
+    result = run("segment", "dump", "--format=json", packed)
     assert result.status == 2
     assert [form["error"]["reason"] for form in result.forms if form["error"]] == [NEEDS]
     assert len(result.forms) == 7
@@ -373,7 +375,7 @@ def test_a_link_out_of_the_folder_is_not_followed(run: Run, tmp_path: Path, verb
     out.mkdir()
     elsewhere.mkdir()
     (out / "a-1").symlink_to(elsewhere)
-    result = run("segment", verb, tmp_path / "logs", "--out", out)
+    result = run("segment", verb, "--format=json", tmp_path / "logs", "--out", out)
     assert result.status == 2
     assert "a-1: a symbolic link; expected a folder, or nothing" in result.err
     assert list(elsewhere.iterdir()) == []
@@ -386,7 +388,7 @@ def test_recover_onto_a_full_disk(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    result = run("segment", "recover", orders, "--out", tmp_path / "out")
+    result = run("segment", "recover", "--format=json", orders, "--out", tmp_path / "out")
     assert result.status == 2
     assert result.err == f"coordwire: {tmp_path / 'out' / orders.name}: No space left on device\n"
     assert list((tmp_path / "out").iterdir()) == []
@@ -395,13 +397,13 @@ def test_recover_onto_a_full_disk(
 def test_recover(run: Run, orders: Path, tmp_path: Path) -> None:
     data = orders.read_bytes()
     orders.write_bytes(data + bytes(100))
-    result = run("segment", "recover", orders, "--out", tmp_path / "out")
+    result = run("segment", "recover", "--format=json", orders, "--out", tmp_path / "out")
     assert result.status == 1
     (form,) = result.forms
     assert (form["batches"], form["quarantined"], form["badBytes"]) == (4, 1, 100)
     assert (tmp_path / "out" / orders.name).read_bytes() == data
     assert (tmp_path / "out" / f"{orders.name}.quarantine").read_bytes() == bytes(100)
-    second_run = run("segment", "recover", orders, "--out", tmp_path / "out")
+    second_run = run("segment", "recover", "--format=json", orders, "--out", tmp_path / "out")
     assert second_run.status == 2
     assert "exists" in second_run.err
     text = run("segment", "recover", "--format", "text", orders, "--out", tmp_path / "more").text
@@ -411,7 +413,7 @@ def test_recover(run: Run, orders: Path, tmp_path: Path) -> None:
 def test_recover_partitions(run: Run, tmp_path: Path) -> None:
     for name in ("orders-0", "orders-1"):
         write(tmp_path / "logs", b"".join(log(2)), name=name)
-    result = run("segment", "recover", tmp_path / "logs", "--out", tmp_path / "out")
+    result = run("segment", "recover", "--format=json", tmp_path / "logs", "--out", tmp_path / "out")
     assert result.status == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["orders-0", "orders-1"]
 
@@ -419,29 +421,31 @@ def test_recover_partitions(run: Run, tmp_path: Path) -> None:
 def test_index(run: Run, orders: Path, tmp_path: Path) -> None:
     flags = ["--index-interval", "100"]
     assert run("segment", "index", "--check", orders, *flags).status == 1
-    result = run("segment", "index", orders, *flags)
+    result = run("segment", "index", "--format=json", orders, *flags)
     assert result.status == 0
     assert len(result.forms[0]["files"]) == 2
     assert run("segment", "index", "--check", orders, *flags).status == 0
     assert run("segment", "index", orders, *flags).status == 2
     assert run("segment", "index", "--replace", orders, *flags).status == 0
-    product = run("segment", "index", "--out", tmp_path / "out", "--snapshots", orders).forms[0]["files"]
+    product = run(
+        "segment", "index", "--format=json", "--out", tmp_path / "out", "--snapshots", orders
+    ).forms[0]["files"]
     assert Path(product[-1]).name == "00000000000000000012.snapshot"
     orders.with_suffix(".txnindex").write_bytes(bytes(34))
-    assert run("segment", "index", "--check", orders, *flags).forms[0]["differs"] == [
+    assert run("segment", "index", "--format=json", "--check", orders, *flags).forms[0]["differs"] == [
         "00000000000000000000.txnindex"
     ]
 
 
 def test_index_of_a_brokers_recovery(run: Run) -> None:
     folder = broker_sample() / "rebuilt" / TRANSACTIONS
-    result = run("segment", "index", "--check", "--index-interval", "256", folder)
+    result = run("segment", "index", "--format=json", "--check", "--index-interval", "256", folder)
     assert result.status == 0, result.text
 
 
 def test_index_of_what_is_bad(run: Run, orders: Path) -> None:
     orders.write_bytes(orders.read_bytes()[:-3])
-    result = run("segment", "index", orders)
+    result = run("segment", "index", "--format=json", orders)
     assert result.status == 2
     assert "recover it first" in result.err
     assert run("segment", "index", orders.rename(orders.with_name("some.log"))).status == 2
@@ -466,7 +470,7 @@ def test_quiet_when_the_reader_leaves(orders: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["dump", "verify", "index"])
 def test_what_isnt_there(run: Run, tmp_path: Path, verb: str) -> None:
-    result = run("segment", verb, tmp_path / "nothing.log")
+    result = run("segment", verb, "--format=json", tmp_path / "nothing.log")
     assert result.status == 2
     assert "nothing.log" in result.err
     assert run("segment", verb, tmp_path).status == 2

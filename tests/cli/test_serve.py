@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from coordwire import Connection, ErrorCode
+from coordwire.broker.injection import parse_fault
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main
-from coordwire.cli.listening import PERIOD, SHOWN, Repeats, configure_log, remove_log
+from coordwire.cli.listening import PERIOD, SHOWN, Repeats, configure_log, remove_log, takes
 from coordwire.cli.serve import read_users
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
@@ -45,7 +46,7 @@ def test_it_serves_until_it_is_ended(tmp_path: Path) -> None:
     fault = "Metadata topic=orders error=LEADER_NOT_AVAILABLE"
     data, pcap = tmp_path / "data", tmp_path / "traffic.pcap"
     command += ["--data", str(data), "--fault", fault, "--as-of", "3.9", "--pcap", str(pcap), "--timeline"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         host, _, port = process.stdout.readline().strip().rpartition(":")
@@ -61,8 +62,14 @@ def test_it_serves_until_it_is_ended(tmp_path: Path) -> None:
                 assert event.response.topics[0].error_code == expected
     finally:
         process.send_signal(signal.SIGTERM)
-        remainder, _ = process.communicate(timeout=WAIT)
+        remainder, errors = process.communicate(timeout=WAIT)
     assert (process.returncode, remainder) == (0, "")
+    assert [line for line in errors.splitlines() if "no group" not in line] == [
+        f"coordwire: Kafka for tests: 1 broker, in {data}; Ctrl-C ends it",
+        f"coordwire: connect with bootstrap.servers=127.0.0.1:{port}",
+        f"coordwire: fault {fault}: takes the first request that matches",
+        f"coordwire: fault {fault}: 1 of 1 requests that matched",
+    ]
     assert sorted(path.name for path in data.glob("orders-*")) == ["orders-0", "orders-1", "orders-2"]
     assert (data / ".kafka_cleanshutdown").exists()
     capture = Capture(io.BytesIO(pcap.read_bytes()), "traffic", ports={int(port)})
@@ -186,6 +193,7 @@ def test_users_authenticate_and_what_is_refused_is_reported_once_or_twice(tmp_pa
         assert process.stdout.readline() == "kafka.example:7777\n"
         host, _, port = process.stderr.readline().split()[-1].rpartition(":")
         address = host, int(port)
+        introduction = [process.stderr.readline() for _ in range(3)]
         for name, password in (("ann", "secret:2"), ("bob", "hidden")):
             client = Connection("client")
             with socket.create_connection(address, WAIT) as link:
@@ -204,6 +212,11 @@ def test_users_authenticate_and_what_is_refused_is_reported_once_or_twice(tmp_pa
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=WAIT)
+    assert introduction == [
+        "coordwire: Kafka for tests: 1 broker, in memory; Ctrl-C ends it\n",
+        "coordwire: connect with bootstrap.servers=kafka.example:7777\n",
+        "coordwire: and security.protocol=SASL_PLAINTEXT\n",
+    ]
     lines = [line.split(": ", 2)[2] for line in errors.splitlines()]
     assert lines == [
         *["METADATA before authentication"] * 3, "TLS at a plaintext port", "HTTP at a Kafka port"
@@ -239,10 +252,26 @@ def test_tls_with_certificates_of_clients(tmp_path: Path, certificate: tuple[Pat
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=WAIT)
-    assert errors.splitlines() == [
+    assert errors.splitlines()[2:] == [
+        "coordwire: and security.protocol=SSL",
         "coordwire: refused in the TLS handshake: peer did not return a certificate",
         "coordwire: refused in the TLS handshake: plaintext at a TLS port",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "which"),
+    [
+        ("lose", "the first request that matches"),
+        ("nth=3 lose", "request number 3 of those that match"),
+        ("times=2 lose", "the first 2 requests that match"),
+        ("nth=3 times=2 lose", "requests number 3 to 4 of those that match"),
+        ("times=all probability=0.5 lose", "every request that matches, with probability 0.5"),
+        ("nth=3 times=all lose", "every request that matches, from number 3 on"),
+    ],
+)
+def test_what_a_fault_takes_is_said(rule: str, which: str) -> None:
+    assert takes(parse_fault(f"Fetch {rule}")) == which
 
 
 def test_a_line_of_users_that_is_wrong_is_not_shown(tmp_path: Path) -> None:

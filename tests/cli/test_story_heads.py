@@ -124,5 +124,5 @@ def test_heads_of_a_log_and_of_a_part_of_a_capture(run: Run) -> None:
     log = run("timeline", "--format", "story", broker_sample() / "data")
     assert "the input does not show how long that took" in log.text
     assert "0 µs" not in part.text + log.text
-    sums = run("timeline", "--summary", broker_sample() / "data").forms
+    sums = run("timeline", "--format=json", "--summary", broker_sample() / "data").forms
     assert {form["rebalancingMs"] for form in sums if form["group"] == "orders-classic"} == {None}

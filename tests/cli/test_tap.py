@@ -168,7 +168,10 @@ def test_a_capture_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--to", "h:x"], "tap: expected an address host:port, got 'h:x'"),
         (["--to", "h:1", "--listen", "127.0.0.1"], "--listen: expected HOST:PORT, got '127.0.0.1'"),
         (["--to", "h:1", "--listen", "127.0.0.1:99999"], "--listen: expected HOST:PORT"),
-        (["--to", "h:1", "--fault", "Fetsh lose"], "tap: --fault: expected the name of an API, as Fetch"),
+        (
+            ["--to", "h:1", "--fault", "Fetsh lose"],
+            "tap: --fault: expected the name of an API, got 'Fetsh', at character 1; did you mean Fetch?",
+        ),
         (["--to", "h:1", "--filter", "api =="], "--filter: "),
         (["--to", "h:1", "--filter", "api", "--timeline"], "--filter selects frames that are shown"),
         (["--to", "h:1", "--user", "ann"], "expected the password in the environment's COORDWIRE_PASSWORD"),

@@ -51,7 +51,7 @@ KEYS = {
 
 
 def test_every_event_has_its_line(run: Run, captures: Path) -> None:
-    result = run("timeline", captures / GROUP)
+    result = run("timeline", "--format=json", captures / GROUP)
     assert (result.status, result.err) == (0, "")
     values = {form["event"] for form in result.forms}
     assert {"memberJoined", "rebalanceEnded", "offsetCommitted", "lagMeasured", "memberLeft"} <= values
@@ -71,18 +71,18 @@ def test_deviations_are_counted_and_strict_refuses_them(run: Run) -> None:
             struct.pack(">i", len(response) - 3) + response[4:] + b"?",
         ]  # a stray byte at the end
     data = b"".join(frames)
-    result = run("timeline", "--input", "frames", "-", stdin=data)
+    result = run("timeline", "--format=json", "--input", "frames", "-", stdin=data)
     errors = [form["error"] for form in result.forms if form["event"] == "errorMet"]
     assert errors == ["REBALANCE_IN_PROGRESS"] * 2
     assert result.status == 0
     assert "2 frames deviate from the protocol" in result.err
-    strict = run("timeline", "--strict", "--input", "frames", "-", stdin=data)
+    strict = run("timeline", "--format=json", "--strict", "--input", "frames", "-", stdin=data)
     assert strict.status == 1
     assert "2 parts of the input" in strict.err
 
 
 def test_a_rebalance_in_json(run: Run, captures: Path) -> None:
-    forms = run("timeline", captures / GROUP).forms
+    forms = run("timeline", "--format=json", captures / GROUP).forms
     steady = next(form for form in forms if form["event"] == "rebalanceEnded" and form["outcome"] == "steady")
     assert steady["group"] == "g-kpy-range"
     assert steady["lengthMs"] > 0
@@ -109,16 +109,16 @@ def test_the_story(run: Run, captures: Path) -> None:
 
 def test_filters(run: Run, captures: Path) -> None:
     path = captures / GROUP
-    every = run("timeline", path).forms
-    assert run("timeline", "--group", "another", path).forms == []
-    assert run("timeline", "--group", "g-kpy-range", path).forms == every
+    every = run("timeline", "--format=json", path).forms
+    assert run("timeline", "--format=json", "--group", "another", path).forms == []
+    assert run("timeline", "--format=json", "--group", "g-kpy-range", path).forms == every
     middle = every[len(every) // 2]["time"]
-    before = run("timeline", "--until", middle, path).forms
-    after = run("timeline", "--since", middle, path).forms
+    before = run("timeline", "--format=json", "--until", middle, path).forms
+    after = run("timeline", "--format=json", "--since", middle, path).forms
     assert len(every) <= len(before) + len(after) < 2 * len(every)
-    assert run("timeline", "--since", "-10min", path).forms == every
-    assert 0 < len(run("timeline", "--until=+3s", path).forms) < len(every)
-    wrong = run("timeline", "--errors", path).forms
+    assert run("timeline", "--format=json", "--since", "-10min", path).forms == every
+    assert 0 < len(run("timeline", "--format=json", "--until=+3s", path).forms) < len(every)
+    wrong = run("timeline", "--format=json", "--errors", path).forms
     assert {form["event"] for form in wrong} == {"errorMet", "rebalanceEnded"}
 
 
@@ -142,9 +142,9 @@ def test_a_rotated_capture_is_one_story_in_any_order_of_the_files(
     run: Run, captures: Path, tmp_path: Path
 ) -> None:
     first, second = halves(captures / GROUP, tmp_path)
-    forms = run("timeline", second, first).forms
-    assert forms == run("timeline", first, second).forms
-    full_output = run("timeline", captures / GROUP).forms
+    forms = run("timeline", "--format=json", second, first).forms
+    assert forms == run("timeline", "--format=json", first, second).forms
+    full_output = run("timeline", "--format=json", captures / GROUP).forms
     times = [form["time"] for form in forms if form["event"] == "memberJoined"]
     assert times == sorted(times)
 
@@ -157,22 +157,22 @@ def test_a_rotated_capture_is_one_story_in_any_order_of_the_files(
 
 def test_standard_input(run: Run, captures: Path) -> None:
     path = captures / GROUP
-    piped = run("timeline", "-", stdin=path.read_bytes()).forms
+    piped = run("timeline", "--format=json", "-", stdin=path.read_bytes()).forms
     assert [form | {"source": ""} for form in piped] == [
-        form | {"source": ""} for form in run("timeline", path).forms
+        form | {"source": ""} for form in run("timeline", "--format=json", path).forms
     ]
 
 
 @pytest.mark.parametrize("words", [("--jobs", "2"), ("--jobs",)])
 def test_one_process_makes_a_timeline(run: Run, captures: Path, words: tuple[str, ...]) -> None:
-    result = run("timeline", captures / "kpy__tansu__group-range.pcap", *words)
+    result = run("timeline", "--format=json", captures / "kpy__tansu__group-range.pcap", *words)
     assert (result.status, result.out) == (2, b"")
     assert "argument --jobs: one process makes a timeline: leave --jobs out\n" in result.err
 
 
 def test_a_brokers_logs(run: Run) -> None:
     folder = broker_sample() / "data"
-    result = run("timeline", folder)
+    result = run("timeline", "--format=json", folder)
     assert (result.status, result.err) == (0, "")
     assert {"orders-classic", "orders-new", "shared", "counting"} <= {form["group"] for form in result.forms}
     times = [form["time"] for form in result.forms]
@@ -184,7 +184,7 @@ def test_a_brokers_logs(run: Run) -> None:
 def test_what_is_not_read_is_said(run: Run, captures: Path, tmp_path: Path) -> None:
     segment = tmp_path / "__consumer_offsets-3.log"
     segment.write_bytes(plain(0, commit("g", 1)) + plain(1, commit("g", 2))[:-3])
-    result = run("timeline", segment, tmp_path / "nothing.pcap", captures / GROUP)
+    result = run("timeline", "--format=json", segment, tmp_path / "nothing.pcap", captures / GROUP)
     assert result.status == 2
     assert "nothing.pcap: No such file" in result.err
     assert "1 part of the input couldn't be read" in result.err
@@ -198,7 +198,7 @@ def test_what_moves_a_cursor_is_not_shown(run: Run, tmp_path: Path) -> None:
     story = run("timeline", "--format", "story", segment)
     assert "\x1b" not in story.text
     assert "\\x1b[2J" in story.text
-    (form,) = run("timeline", segment).forms
+    (form,) = run("timeline", "--format=json", segment).forms
     assert form["group"] == "\x1b[2J"
 
 
@@ -229,7 +229,9 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
 
 def test_members_that_joined_before_the_times_have_short_names(run: Run, captures: Path) -> None:
     path = captures / GROUP
-    joined = [form for form in run("timeline", path).forms if form["event"] == "memberJoined"]
+    joined = [
+        form for form in run("timeline", "--format=json", path).forms if form["event"] == "memberJoined"
+    ]
     last = run("timeline", "--format", "story", "--events", "--since", joined[-1]["time"], path).text
     short = joined[0]["memberId"].removeprefix("kpy-m1-")[:8]
     assert f"kpy-m1-{short}…" in last
@@ -250,20 +252,20 @@ def documented() -> dict[str, list[str]]:
 def test_the_page_has_every_event_and_field(run: Run, captures: Path) -> None:
     pages = documented()
     assert pages.pop("Common fields") == BASE
-    (summary,) = run("timeline", "--summary", captures / GROUP).forms
+    (summary,) = run("timeline", "--format=json", "--summary", captures / GROUP).forms
     assert ["event", *pages.pop("summary")] == list(summary)
     assert set(pages) == set(KEYS)
     assert pages == {name: list(KEYS[name]) for name in KEYS}
 
 
 def test_a_summary_and_the_rebalances_alone(run: Run, captures: Path) -> None:
-    every = run("timeline", captures / GROUP).forms
-    (summary,) = run("timeline", "--summary", captures / GROUP).forms
+    every = run("timeline", "--format=json", captures / GROUP).forms
+    (summary,) = run("timeline", "--format=json", "--summary", captures / GROUP).forms
     ended = [form for form in every if form["event"] == "rebalanceEnded"]
     assert summary["rebalances"] == len(ended) == sum(item["times"] for item in summary["causes"])
     assert summary["rebalancingMs"] == pytest.approx(sum(form["lengthMs"] for form in ended))
     assert summary["inputFirst"] < summary["first"] <= every[0]["time"]
-    alone = run("timeline", "--rebalances", captures / GROUP).forms
+    alone = run("timeline", "--format=json", "--rebalances", captures / GROUP).forms
     assert alone == [form for form in every if form["event"].startswith("rebalance")]
     heads = run("timeline", "--summary", "--format", "story", captures / GROUP).text.splitlines()
     assert (
@@ -287,7 +289,7 @@ def test_the_story_says_how_a_silent_member_ended(run: Run) -> None:
 
 
 def test_a_rebalance_names_the_client_before_its_member_has_an_id(run: Run) -> None:
-    forms = run("timeline", "--rebalances", STATIC).forms
+    forms = run("timeline", "--format=json", "--rebalances", STATIC).forms
     began = [form for form in forms if form["event"] == "rebalanceBegan" and form["clientId"] is not None]
     assert began
     assert all(form["memberId"] is None for form in began)

@@ -98,7 +98,7 @@ def test_every_record_is_what_kafkas_tool_says(data: Path) -> None:
 
 
 def test_a_group_lies_open_in_the_json_lines(data: Path, run: Run) -> None:
-    lines = run("offsets", "--group", "orders-classic", data).forms
+    lines = run("offsets", "--format=json", "--group", "orders-classic", data).forms
     group = next(line for line in lines if line["kind"] == "GroupMetadata" and line["members"])
     assert (group["generation"], group["protocol"], group["protocolType"]) == (2, "range", "consumer")
     first, second = group["members"]

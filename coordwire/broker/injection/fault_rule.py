@@ -26,11 +26,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from coordwire.broker.injection.subjects import Level, Subject
 from coordwire.codec import Message
+from coordwire.codec.names import suggestion
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.versions import ApiKey, api_name
@@ -44,10 +44,12 @@ LEVELS = ("request", "group", "transaction", "coordinator", "resource", "topic",
 
 
 class FaultyRule(CoordwireError):
-    """A rule that contradicts itself or has no meaning. position: of the word in its text, None in Python."""
+    """A rule that contradicts itself or has no meaning. position: of the word in its text, None in Python;
+    hint: a `suggestion`, after it."""
 
-    def __init__(self, reason: str, position: int | None = None) -> None:
-        super().__init__(reason if position is None else f"{reason}, at character {position + 1}")
+    def __init__(self, reason: str, position: int | None = None, hint: str = "") -> None:
+        place = "" if position is None else f", at character {position + 1}"
+        super().__init__(f"{reason}{place}{hint}")
         self.position = position
 
 
@@ -233,7 +235,9 @@ def parse_fault(text: str) -> FaultRule:
             continue
         read = _VALUES.get(name)
         if read is None or not equals:
-            raise FaultyRule(f"expected {_expected(name, bool(equals))}, got {word.text!r}", word.position)
+            hint = "" if name in (*_VALUES, *_FLAGS) else suggestion(name, [*_VALUES, *_FLAGS])
+            reason = f"expected {_expected(name)}, got {word.text!r}"
+            raise FaultyRule(reason, word.position, hint)
         at = word.position + len(name) + 1
         parameters[name] = read(name, _Word(at, _unquoted(raw)))
     try:
@@ -264,14 +268,10 @@ def _unquoted(raw: str) -> str:
     return _QUOTED.sub(unescaped, raw)
 
 
-def _expected(name: str, has_value: bool) -> str:
+def _expected(name: str) -> str:
     if name in _FLAGS:
         return f"{name} without a value"
-    if name in _VALUES:
-        return f"{name}=VALUE"
-    close = get_close_matches(name, [*_VALUES, *_FLAGS], 1)
-    meant = f", as {close[0]}" if close else ""
-    return f"a condition or an action{meant}"
+    return f"{name}=VALUE" if name in _VALUES else "a condition or an action"
 
 
 # --- APIs and errors ---
@@ -299,9 +299,8 @@ def _apis(word: _Word) -> frozenset[int]:
     for name in word.text.split(","):
         key = _APIS.get(name.lower().replace("_", "").removesuffix("request"))
         if key is None:
-            close = get_close_matches(name.lower(), _APIS, 1)
-            meant = f", as {api_name(_APIS[close[0]])}" if close else ""
-            raise FaultyRule(f"expected the name of an API{meant}, got {name!r}", at)
+            hint = suggestion(name, [api_name(key) or "" for key in ApiKey])
+            raise FaultyRule(f"expected the name of an API, got {name!r}", at, hint)
         keys.add(key)
         at += len(name) + 1
     return frozenset(keys)
@@ -319,9 +318,8 @@ def _error(name: str, word: _Word) -> ErrorCode:
         return ErrorCode(int(text))
     code = ErrorCode.__members__.get(text)
     if code is None:
-        close = get_close_matches(text, ErrorCode.__members__, 1)
-        meant = f", as {close[0]}" if close else ""
-        raise FaultyRule(f"expected Kafka's name of an error{meant}, got {word.text!r}", word.position)
+        hint = suggestion(text, ErrorCode.__members__)
+        raise FaultyRule(f"expected Kafka's name of an error, got {word.text!r}", word.position, hint)
     return code
 
 

@@ -1,7 +1,8 @@
 """The output of `coordwire api` as text: lists, field tables, differences.
 
 Rules: everything comes from the dicts that `--format json` writes; no line is wider than asked for, as far as
-names allow.
+names allow; no description is cut, and no word is broken: where there is no room beside a row, its text is
+below it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _ARTICLES = {
 LONGEST_TYPE = 26
 """The width of the column of types; the name of a longer one is shown in full, and moves its line's text."""
 
+LEAST_ROOM = 30
+"""Columns in which a description is beside its row."""
+
 _TOGETHER = "\xa0"
 """A space at which no line is broken."""
 
@@ -32,14 +36,14 @@ _TOGETHER = "\xa0"
 def list_text(forms: list[Form], width: int) -> Iterator[str]:
     longest = max(len(form["name"]) for form in forms)
     head = f"{'key':>3}  {'name':<{longest}}  {'versions':<8}  {'flexible':<8}  {'coordinator':<11}  "
-    yield head + "about"
+    yield f"{head}about" if len(head) + LEAST_ROOM <= width else head.rstrip()
     for form in forms:
         flexible = "-" if form["flexible"] is None else f"{form['flexible']}+"
         start = (
             f"{form['key']:>3}  {form['name']:<{longest}}  {_span(form):<8}  {flexible:<8}  "
             f"{form['coordinator'] or '-':<11}  "
         )
-        yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
+        yield from wrap(form["about"], len(start), width, start)
 
 
 def others_text(forms: list[Form], width: int) -> Iterator[str]:
@@ -50,7 +54,7 @@ def others_text(forms: list[Form], width: int) -> Iterator[str]:
         for form in members:
             number = "" if form["number"] is None else str(form["number"])
             start = f"{number:>6}  {form['name']:<{longest}}  {_span(form):<8}  "
-            yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
+            yield from wrap(form["about"], len(start), width, start)
 
 
 def _span(form: Form) -> str:
@@ -165,15 +169,23 @@ def _notes(field: Form) -> Iterator[str]:
 
 
 def wrap(text: str, indent: int, width: int, start: str | None = None) -> Iterator[str]:
-    """A text in lines, all indented but for what the first begins with."""
+    """A text in lines, all indented but for what the first begins with; below that, where there is no room
+    beside it."""
     first = " " * indent if start is None else start
     if not text:
         yield first
         return
-    room = max(width, indent + 30)
+    if indent + LEAST_ROOM > width:
+        yield first.rstrip()
+        indent = len(first) - len(first.lstrip(" 0123456789")) + 4
+        first = " " * indent
+    elif len(first) + len(text.split(maxsplit=1)[0]) > width:
+        yield first.rstrip()
+        first = " " * indent
     yield from textwrap.wrap(
-        text, room, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
-    )
+        text, width, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
 
 
 def diff_text(form: Form, width: int) -> Iterator[str]:
@@ -188,7 +200,7 @@ def diff_text(form: Form, width: int) -> Iterator[str]:
         if "encoding" in side:
             yield f"  ~ {side['encoding']}"
         for change in side["fields"]:
-            yield from wrap(change["doc"], 6, width, f"  {_change_text(change)}")
+            yield from wrap(f"{_change_text(change)}{change['doc']}", 6, width, "  ")
         if not side["fields"] and "encoding" not in side:
             yield "  = the same layout"
 

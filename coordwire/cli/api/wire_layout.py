@@ -3,8 +3,7 @@
 Strategy: the words are those of Kafka's protocol guide, and of Kafka's kind where the guide has none
 (`SHORT_ARRAY`, `SEQUENCE`); `WORDS` explains each once. A field is a line, in the order of the bytes. The
 lines become dicts, which `--format json` writes and `layout_text` lays out with the meaning of each word that
-they use. Rules: the layout comes from the field tables alone, and no message has a rule of its own; on a
-narrow terminal the fields have no docs.
+they use. Rules: the layout comes from the field tables alone, and no message has a rule of its own.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ __all__ = ["WORDS", "LayoutLine", "layout", "layout_text", "lines"]
 Form = dict[str, Any]
 WIDEST = 40
 """Columns of names and of words; what is wider moves its line's text."""
-
-LEAST = 30
-"""Columns that docs need."""
 
 _PLAIN = ("INT", "UINT", "FLOAT", "BOOLEAN", "UUID")
 """How the words begin that need no explanation."""
@@ -203,7 +199,4 @@ def _table_lines(table: list[tuple[str, str, str]], width: int) -> Iterator[str]
     indent = column + wires + 4
     for name, wire, doc in table:
         start = f"{name:<{column}}  {wire:<{wires}}  "
-        if width - indent < LEAST:
-            yield start
-        else:
-            yield from wrap(doc, indent, width, start)
+        yield from wrap(doc, indent, width, start)

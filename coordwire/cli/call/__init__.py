@@ -4,12 +4,13 @@
     call BROKER API FIELD=VALUE …    a request
     call BROKER -                    the requests among the JSON lines of decode on standard input
 
-Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words and of JSON;
-answer_output.py writes what comes back, and what a broker has. Rules: a request that changes something, by
-its schema, asks first on a terminal, and needs --yes elsewhere; a field with which a reading request would
-change something (`allow_auto_topic_creation`) is off unless it is given. Secrets come from --config and the
-environment. Exit status 0: answered; 1: an answer has an error code, or a line could not be sent; 2: usage,
-settings, no answer.
+Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words and of JSON,
+request_defaults.py has what is not given; answer_output.py writes what comes back, and what a broker has.
+Rules: a request that changes something, by its schema, or that makes the topic of a coordinator, asks first
+on a terminal, and needs --yes elsewhere; a field with which a reading request would change something
+(`allow_auto_topic_creation`) is off unless it is given. Secrets come from --config and the environment. Exit
+status 0: answered; 1: an answer has an error code, or a line could not be sent; 2: usage, settings, no
+answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, cluster_options
-from coordwire.cli.terminal import chosen_format
 from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
 
@@ -75,7 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for the first connection, and for all of a request (default: 60)",
     )
     parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
-    parser.add_argument("--format", choices=("tree", "json"), help="tree on a terminal, json in a pipe")
+    parser.add_argument(
+        "--format", choices=("tree", "json"), default="tree", help="json: a line an answer (default: tree)"
+    )
     parser.add_argument("--deep", action="store_true", help="open the bytes inside the answer, too")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
 
@@ -86,8 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
     settings = _settings(options)
     to = _to(options)
-    requests = _requests(options)  # what is wrong with them is reported before anything is sent
-    style = chosen_format(options.format, "tree")
+    requests = _requests(options, settings)  # what is wrong with them is reported before anything is sent
     if requests is not None and not isinstance(requests, Iterator):
         _confirm(options, requests[0], settings)
     try:
@@ -95,9 +96,11 @@ def run(options: argparse.Namespace) -> int:
             if requests is None:
                 from coordwire.cli.call.answer_output import write_versions
 
-                write_versions(client.session(), style)
+                write_versions(client.session(), options.format)
                 return 0
-            return _call_all(client, requests, options, to, style)
+            if not isinstance(requests, Iterator):
+                _confirm_new_topics(options, requests[0], client, to)
+            return _call_all(client, requests, options, to)
     except RequestFailed as error:
         print(f"coordwire: {shown(str(error))}", file=sys.stderr)
         return 1 if error.code else 2
@@ -110,11 +113,10 @@ def _call_all(
     requests: list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]],
     options: argparse.Namespace,
     to: int | str | None,
-    style: str,
 ) -> int:
     from coordwire.cli.call.answer_output import AnswerOutput
 
-    output = AnswerOutput(style, show_secrets=options.show_secrets, deep=options.deep)
+    output = AnswerOutput(options.format, show_secrets=options.show_secrets, deep=options.deep)
     status = 0
     for message, version in requests:
         status |= _call(client, output, message, version, options, to)
@@ -184,7 +186,7 @@ def _to(options: argparse.Namespace) -> int | str | None:
 
 
 def _requests(
-    options: argparse.Namespace,
+    options: argparse.Namespace, settings: ClientSettings
 ) -> list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]] | None:
     """The requests with their versions; None where the broker's APIs are asked for."""
     if options.api is None:
@@ -199,26 +201,21 @@ def _requests(
     if key is None:
         names = [facts.name for facts in FACTS.values()]
         raise Failure(f"call: no API is called {options.api!r}{suggestion(options.api, names)}")
-    return [(_request(key, options), options.version)]
+    return [(_request(key, options, settings.timeout_ms), options.version)]
 
 
-def _request(key: int, options: argparse.Namespace) -> Message:
+def _request(key: int, options: argparse.Namespace, timeout_ms: int) -> Message:
+    from coordwire.cli.call.request_defaults import fresh
     from coordwire.cli.call.request_fields import filled
     from coordwire.messages import find_message
 
     cls: type[Request[Any]] = find_message(key, "request")
-    declared = FACTS[key].modifies
-    switch = declared[0] if isinstance(declared, tuple) and declared[1] else None
-    if options.json is not None:
-        return filled(_from_json(cls, options, switch), options.fields)
-    message: Any = cls()
-    if switch is not None:
-        setattr(message, switch, False)
+    message = fresh(cls, timeout_ms) if options.json is None else _from_json(cls, options, timeout_ms)
     return filled(message, options.fields)
 
 
-def _from_json(cls: type[Request[Any]], options: argparse.Namespace, switch: str | None) -> Message:
-    """The request of --json. switch: a field that is off unless it is given."""
+def _from_json(cls: type[Request[Any]], options: argparse.Namespace, timeout_ms: int) -> Message:
+    """The request of --json."""
     from coordwire.cli.call.request_fields import request_of
 
     source: str = options.json.removeprefix("@")
@@ -236,7 +233,7 @@ def _from_json(cls: type[Request[Any]], options: argparse.Namespace, switch: str
         form = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Failure(f"call: --json: not JSON: {error}") from None
-    return request_of(cls, form, options.version, switch)
+    return request_of(cls, form, options.version, timeout_ms)
 
 
 def _lines(options: argparse.Namespace) -> Iterator[tuple[Message, int | None]]:
@@ -264,15 +261,44 @@ def _confirm(
 ) -> None:
     """Ask before something is changed. Raises `Failure` unless the answer is yes."""
     from coordwire.client.routing import modifies
-    from coordwire.client.settings import shown_address
 
     message, _ = request
-    if options.yes or not modifies(message):
+    if not options.yes and modifies(message):
+        _ask(message, "changes something", settings)
+
+
+def _confirm_new_topics(
+    options: argparse.Namespace, request: tuple[Message, int | None], client: SyncClient, to: int | str | None
+) -> None:
+    """Ask before a look-up of coordinators makes their topic, which a broker does where it has none yet.
+    Raises `Failure` unless the answer is yes."""
+    from coordwire.client.routing import coordinator_topics, modifies
+    from coordwire.enums import ErrorCode
+    from coordwire.messages import MetadataRequest
+    from coordwire.messages.metadata import MetadataRequestTopic
+
+    message, _ = request
+    if options.yes or modifies(message) or not (names := coordinator_topics(message, to)):
         return
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    known = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+    for topic in known.topics:
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            _ask(
+                message,
+                f"makes the topic {shown(topic.name or '')}, which does not exist yet,",
+                client.settings,
+            )
+
+
+def _ask(message: Message, change: str, settings: ClientSettings) -> None:
+    """Ask whether to send a request. Raises `Failure` unless the answer is yes."""
+    from coordwire.client.settings import shown_address
+
     name = FACTS[message.api_key or 0].name
     cluster = ",".join(shown_address(address) for address in settings.bootstrap)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Failure(f"call: {name} changes something at {cluster}: expected --yes")
-    print(f"{name} changes something at {cluster}. Send it? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise Failure(f"call: {name} {change} at {cluster}: expected --yes")
+    print(f"{name} {change} at {cluster}. Send it? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Failure(f"call: {name} was not sent")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 
@@ -35,6 +36,11 @@ from coordwire.versions import VersionRange, api_name, known_versions
 __all__ = ["AnswerOutput", "write_versions"]
 
 _DIGITS = 3
+_TOGETHER = "\xa0"
+"""A space at which no line is broken."""
+
+LONGEST_WORD = 11
+"""The length of "coordinator", the longest word of a note."""
 
 
 class AnswerOutput:
@@ -142,19 +148,29 @@ def _lines(session: Session) -> Iterator[Pieces]:
         facts = FACTS.get(key)
         known = known_versions(key) if facts else VersionRange(0, -1)
         common = had & known
-        note = "" if facts is None else facts.answered_by
+        note = "-" if facts is None else facts.answered_by
         if facts is not None and facts.coordinator:
             note = f"{facts.coordinator} coordinator"
         if not common:
             note = "no common version" if facts else "unknown to coordwire"
-        yield [
+        row: Pieces = [
             (f"{key:>3}  ", "plain"), (f"{api_name(key) or '?':<{width}}", "api"),
-            (f"  {had!s:<8}", "plain"), (f"  {str(known) if facts else '-':<9}", "plain"),
-            (f"  {note}", "note"),
+            (f"  {had!s:<8}", "plain"), (f"  {str(known) if facts else '-':<9}  ", "plain"),
         ]  # fmt: skip
-    finalized = ", ".join(
-        f"{shown(feature.name)} {feature.max_version_level}"
+        indent = sum(len(text) for text, _ in row)
+        first, *further = wrapped(note, max(columns() - indent, LONGEST_WORD))
+        yield [*row, (first, "note")]
+        for text in further:
+            yield [(f"{'':{indent}}{text}", "note")]
+    features = [
+        f"{shown(feature.name)}{_TOGETHER}{feature.max_version_level}"
         for feature in session.response.finalized_features
-    )
-    if finalized:
-        yield [("features: ", "note"), (finalized, "plain")]
+    ]
+    for number, text in enumerate(wrapped(", ".join(features), max(columns() - 10, LONGEST_WORD))):
+        yield [("" if number else "features: ", "note"), (f"{'':{10 if number else 0}}{text}", "plain")]
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """The lines of a text, whose words stay whole."""
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_TOGETHER, " ") for line in lines]

@@ -13,8 +13,8 @@ secret takes only `@FILE`, since others see command lines. What is wrong names t
 type.
 
 `coordwire.from_json` reads a complete JSON form of one version. This finds the newest version whose fields
-the form has, and completes it. A field that no version has is refused with the nearest name; of a line of
-decode its body and version count.
+the form has, and completes it with the values of request_defaults.py. A field that no version has is refused
+with the nearest name; of a line of decode its body and version count.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.cli import Failure
+from coordwire.cli.call.request_defaults import default_in, fresh, switch_of
 from coordwire.codec import Message, Request, Struct
 from coordwire.codec.fields import Field
 from coordwire.codec.names import suggestion
@@ -79,14 +80,14 @@ def _assign(message: Message, path: str, text: str, assigned: set[tuple[int, str
             owner = _element(owner, field, index)
         else:
             if getattr(owner, field.name) is None:
-                setattr(owner, field.name, field.struct())
+                setattr(owner, field.name, fresh(field.struct))
             owner = getattr(owner, field.name)
     if field.array:
         _append(owner, field, index, text, path)
         return
     if (id(owner), field.name) in assigned and arrays and "[" not in path:
         holder, array = arrays[-1]
-        owner = array.struct()  # type: ignore[misc]
+        owner = fresh(_struct(array))
         getattr(holder, array.name).append(owner)
     assigned.add((id(owner), field.name))
     setattr(owner, field.name, _value(owner, field, text, path))
@@ -114,7 +115,7 @@ def _element(owner: Any, field: Field, index: int | None) -> Any:
     if index > len(elements):
         raise Failure(f"call: {field.name}[{index}]: expected an index up to {len(elements)}")
     if index == len(elements):
-        elements.append(field.struct())  # type: ignore[misc]
+        elements.append(fresh(_struct(field)))
     return elements[index]
 
 
@@ -132,7 +133,7 @@ def _append(owner: Any, field: Field, index: int | None, text: str, path: str) -
     if field.struct is None:
         value = _value(owner, field, text, path)
     else:
-        value = field.struct()
+        value = fresh(field.struct)
         key = next((key for key in fields_of(value) if key.entity in _KEYS and not key.array), None)
         if key is None:
             fields = ", ".join(inner.name for inner in fields_of(value))
@@ -144,6 +145,11 @@ def _append(owner: Any, field: Field, index: int | None, text: str, path: str) -
         elements[index] = value
     else:
         raise Failure(f"call: {path}: expected an index up to {len(elements)}")
+
+
+def _struct(field: Field) -> type[Struct]:
+    assert field.struct is not None
+    return field.struct
 
 
 def _versions(field: Field) -> range:
@@ -211,10 +217,10 @@ def _file(path: Path, place: str) -> bytes:
 
 
 def request_of(
-    cls: type[Request[Any]], form: object, version: int | None, switch: str | None = None
+    cls: type[Request[Any]], form: object, version: int | None, timeout_ms: int | None = None
 ) -> Request[Any]:
-    """The request of a form. version: None for the newest that has its fields. switch: a field that is false
-    where the form lacks it. Raises `Failure`."""
+    """The request of a form. version: None for the newest that has its fields. timeout_ms: as `fresh` has it.
+    Raises `Failure`."""
     if isinstance(form, dict) and "body" in form and "apiKey" in form:
         version = form.get("apiVersion") if version is None else version
         form = form["body"]
@@ -224,12 +230,13 @@ def request_of(
     failure: EncodeError | None = None
     for candidate in reversed(cls.versions) if version is None else [version]:
         try:
-            request = from_json(cls, _completed(cls, form, candidate), version=candidate)
+            request = from_json(cls, _completed(cls, form, candidate, timeout_ms), version=candidate)
             break
         except EncodeError as error:
             failure = failure or error
     else:
         raise Failure(f"call: --json: {failure}")
+    switch = switch_of(cls)
     if switch is not None and _json_name(cls, switch) not in form:
         setattr(request, switch, False)
     return request  # type: ignore[no-any-return]
@@ -239,17 +246,18 @@ def _json_name(cls: Any, name: str) -> str:
     return next(field.json_name for field in fields_of(cls) if field.name == name)
 
 
-def _completed(cls: Any, form: Any, version: int) -> Any:
+def _completed(cls: Any, form: Any, version: int, timeout_ms: int | None = None) -> Any:
     """A struct's form with the defaults of the fields that it lacks."""
     if not isinstance(form, dict):
         return form
     complete = dict(form)
-    struct = cls()
+    struct = fresh(cls, timeout_ms)
     for field in fields_of(cls, version):
         name = field.json_name
         if name not in complete:
             if field.tag is None:
-                complete[name] = _json_default(field, getattr(struct, field.name), version)
+                value = default_in(field, getattr(struct, field.name), version)
+                complete[name] = _json_default(field, value, version)
         elif field.struct is not None:
             value = complete[name]
             complete[name] = (

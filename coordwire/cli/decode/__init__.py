@@ -64,7 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port; repeatable"
     )
-    dialect_options.configure(parser)
     parser.add_argument(
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
@@ -78,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.set_defaults(make_epilog=filters.epilog)
+    dialect_options.configure(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -95,7 +95,7 @@ class TreeFormat:
         self, request: FrameEntry | None, response: FrameEntry | None, digits: int
     ) -> Iterator[Pieces]:
         entries = [entry for entry in (request, response) if entry is not None]
-        yield self._rule(entries[0], digits, " ".join([f"#{entry.number}" for entry in entries]))
+        yield from self._rule(entries[0], digits, " ".join([f"#{entry.number}" for entry in entries]))
         if request is not None:
             yield from self._frame(request)
             if response is None and not request.token:
@@ -105,7 +105,8 @@ class TreeFormat:
             if request is None and (original := response.request) is not None:
                 yield [(f"  answers #{original.number}{packets(original)}, shown before", "note")]
 
-    def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
+    def _rule(self, entry: Entry, digits: int, number: str) -> Iterator[Pieces]:
+        """The head of a block; its flow has a line of its own where there is no room for it."""
         time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
         time = time.replace("T", " ").removesuffix("Z")
         if isinstance(entry, UnreadableRange):
@@ -115,8 +116,11 @@ class TreeFormat:
         place = "" if stream is None else f"  tcp.stream {stream}"
         start = f"── {number}{place}  {time} ".rstrip() + " "
         flow = f" {shown(entry.flow)}" if entry.flow else ""
-        line = "─" * max(self._width - len(start) - len(flow), 2)
-        return [(start + line, "rule"), (flow, "flow")]
+        has_room = len(start) + len(flow) + 2 <= self._width
+        line = "─" * (self._width - len(start) - (len(flow) if has_room else 0))
+        yield [(start + line, "rule"), *([(flow, "flow")] if has_room else [])]
+        if not has_room:
+            yield [(f"  {flow}", "flow")]
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
         hidden = NOTHING if self._show_secrets else withheld(entry)
@@ -181,7 +185,7 @@ class TreeFormat:
         return [("  bytes ", "note"), *message_lines.octets(entry.body, SAMPLE)]
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
-        lines = [self._rule(entry, digits, "unread")]
+        lines = [*self._rule(entry, digits, "unread")]
         description = (
             f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}"
         )

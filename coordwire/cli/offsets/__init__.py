@@ -20,7 +20,6 @@ from coordwire.cli.inputs import failure, note
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
-from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, UnreadableRange, counted
 from coordwire.logs import TOPICS
 from coordwire.timeline.from_log.compaction import decide, latest
@@ -45,8 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="DIR|FILE", help="a broker's log directory, a partition's, or segments"
     )
     parser.add_argument(
-        "--format", choices=("table", "json"), help="default: table on a terminal, else json lines"
-    )  # fmt: skip
+        "--format", choices=("table", "json"), default="table", help="json: a line a record (default: table)"
+    )
     parser.add_argument(
         "--latest", action="store_true", help="only the last value of each key; no NoOps of the metadata log"
     )  # fmt: skip
@@ -107,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> OffsetsFormat:
-    if chosen_format(options.format, "table") == "json":
+    if options.format == "json":
         from coordwire.cli.offsets.json_lines import OffsetsJsonFormat
 
         return OffsetsJsonFormat(show_secrets=options.show_secrets)

@@ -20,7 +20,6 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, note
 from coordwire.cli.selection.names import Names
 from coordwire.cli.selection.survey import Survey
-from coordwire.cli.terminal import chosen_format
 from coordwire.errors import UnreadableRange, counted
 from coordwire.tables.options import Options
 from coordwire.tables.readers.disk_lag import lag_inputs, lag_rows
@@ -40,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     )
     selection = _RowSelection(options, rows)
     selected = [row for row in rows if selection(row)]
-    if chosen_format(options.format, "table") == "json":
+    if options.format == "json":
         for row in selected:
             sys.stdout.write(json.dumps(_form(row), separators=(",", ":")) + "\n")
     elif selected:

@@ -1,9 +1,9 @@
 """`coordwire segment`: a broker's log segments shown, verified, recovered and indexed.
 
 Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
-JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only
-missing files, unless --replace is given, and refuses logs of Kafka 0.7, which had no indexes; a fault makes
-the status 1, a batch whose codec's library is not installed 2.
+words, or of JSON. Rules: originals are never written to; `index` writes beside a log only missing files,
+unless --replace is given, and refuses logs of Kafka 0.7, which had no indexes; a fault makes the status 1, a
+batch whose codec's library is not installed 2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file
 from coordwire.cli.segment import dump
 from coordwire.cli.segment.files import WatchedSegment, partitions, report_position
-from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
@@ -50,7 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in ("verify", "recover", "index"):
         commands[name].add_argument("paths", nargs="+", metavar="FILE|DIR", help="a log, or a folder of logs")
         commands[name].add_argument(
-            "--format", choices=("text", "json"), help="default: text on a terminal, else json lines"
+            "--format",
+            choices=("text", "json"),
+            default="text",
+            help="json: a line a segment (default: text)",
         )
     commands["verify"].add_argument(
         "--quick", action="store_true", help="check batch checksums only; do not read records"
@@ -74,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.verb == "dump":
         return dump.run(options)
-    text = chosen_format(options.format, "text") == "text"
+    text = options.format == "text"
     verb: Callable[[argparse.Namespace], Iterator[tuple[int, str, Form]]] = {
         "verify": _verify, "recover": _recover, "index": _index
     }[options.verb]  # fmt: skip

@@ -26,7 +26,6 @@ from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file
 from coordwire.cli.segment.files import WatchedSegment, expanded
 from coordwire.cli.segment.json_lines import Lines
 from coordwire.cli.selection.times import Moment, make_absolute, moment, span_of
-from coordwire.cli.terminal import chosen_format
 from coordwire.errors import (
     CodecUnavailable,
     CoordwireError,
@@ -89,8 +88,8 @@ class RecordRange(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="FILE|DIR", help="a segment's file, or a folder of logs")
     parser.add_argument(
-        "--format", choices=("table", "json"), help="default: table on a terminal, else json lines"
-    )  # fmt: skip
+        "--format", choices=("table", "json"), default="table", help="json: a line a record (default: table)"
+    )
     parser.add_argument("--batches", action="store_true", help="batches without their records")
     parser.add_argument("--from-offset", type=int, metavar="N", help="the first offset to show")
     parser.add_argument("--to-offset", type=int, metavar="N", help="the last offset to show")
@@ -171,9 +170,9 @@ def _ms(limit: Moment | None) -> int | None:
     return None if limit is None else limit // MILLI
 
 
-def output(name: str | None) -> SegmentFormat:
-    """The format asked for; by default a table on a terminal."""
-    if chosen_format(name, "table") == "table":
+def output(name: str) -> SegmentFormat:
+    """The format of this name."""
+    if name == "table":
         from coordwire.cli.segment.table import SegmentTableFormat
 
         return SegmentTableFormat()

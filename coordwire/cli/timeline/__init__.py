@@ -17,7 +17,6 @@ from coordwire.cli.inputs import collect_seldom
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
-from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
 from coordwire.dialects import dialect_options
 from coordwire.timeline.events import (
@@ -63,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     live_capture.configure(parser)
     parser.add_argument(
-        "--format", choices=("story", "json"), help="default: story on a terminal, else json lines"
-    )  # fmt: skip
+        "--format", choices=("story", "json"), default="story", help="json: a line an event (default: story)"
+    )
     parser.add_argument(
         "--input", choices=FORMATS, help="format of the captures (default: detected from the content)"
     )
@@ -76,7 +75,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a broker's port; repeatable",
     )
-    dialect_options.configure_name(parser)
     parser.add_argument("--jobs", nargs="?", const="", type=_no_jobs, help=argparse.SUPPRESS)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
@@ -102,6 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--summary", action="store_true", help="only the summary of each group")
     times.configure(group)
+    dialect_options.configure_name(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -165,7 +164,7 @@ def _survey(options: argparse.Namespace) -> Survey:
 
 
 def _format(options: argparse.Namespace) -> TimelineFormat:
-    if chosen_format(options.format, "story") == "json":
+    if options.format == "json":
         from coordwire.cli.timeline.json_lines import SummaryJsonFormat, TimelineJsonFormat
 
         return SummaryJsonFormat() if options.summary else TimelineJsonFormat()

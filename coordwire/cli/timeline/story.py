@@ -6,12 +6,14 @@ terminal. Rules: the events are bounded, and dropped ones are reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from coordwire.capture.printable import Pieces
+from coordwire.capture.printable import Pieces, shown
+from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
+from coordwire.errors import counted
 from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft
 from coordwire.timeline.story.group_block import GroupBlock
 from coordwire.timeline.story.wording import day, duration, stamp
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_EVENTS = 100_000
+MOST_NAMED = 10
+"""Groups in an error."""
 STYLES = {
     "head": "bold", "rule": "dim", "time": "dim", "note": "dim", "plain": "", "good": "green",
     "in": "bold green", "out": "bold yellow", "busy": "bold yellow", "bad": "bold red",
@@ -78,12 +82,15 @@ class StoryFormat:
     def finish(self) -> None:
         from rich.text import Text
 
+        blocks: Iterable[GroupBlock] = (self._block(group, events) for group, events in self._events.items())
+        if self._rebalance is not None:
+            blocks = list(blocks)
+            self._refuse_if_none_has(self._rebalance, blocks)
         if self._events and self._heading:
             self._show(Text(self._heading), 3)
-        for number, (group, events) in enumerate(self._events.items()):
+        for number, block in enumerate(blocks):
             if number:
                 self._console.print()
-            block = self._block(group, events)
             for line in self._lines(block):
                 text = Text.assemble(*((text, STYLES[style]) for text, style in line))
                 self._show(text, block.margin)
@@ -92,6 +99,17 @@ class StoryFormat:
                 f"… {self._count - MOST_EVENTS:,} more events; --format json, --since or --group show them"
             )
             self._console.print(dropped, style="bold yellow")
+
+    def _refuse_if_none_has(self, rebalance: int, blocks: Sequence[GroupBlock]) -> None:
+        """Raise `Failure` where groups were found, and none has a rebalance of this number."""
+        if not blocks or any(rebalance <= block.rebalances for block in blocks):
+            return
+        known = [
+            f"{shown(group)} has {counted(block.rebalances, 'rebalance')}"
+            for group, block in zip(self._events, blocks, strict=True)
+        ]
+        further = f", and {len(known) - MOST_NAMED:,} more groups fewer" if len(known) > MOST_NAMED else ""
+        raise Failure(f"timeline: no rebalance {rebalance}: {', '.join(known[:MOST_NAMED])}{further}")
 
     def _lines(self, block: GroupBlock) -> Iterator[Pieces]:
         if self._by_events and not self._summary:

@@ -42,7 +42,6 @@ from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
-from coordwire.cli.terminal import chosen_format
 from coordwire.cli.watch.group_board import KnownLag
 from coordwire.cli.watch.problems import Problem, Problems, ProblemSubject
 from coordwire.timeline.events import (
@@ -81,7 +80,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("broker", metavar="BROKER", help="host:port, or several: host:port,host:port")
     parser.add_argument("--group", action="append", metavar="ID", help="only this group; repeatable")
     parser.add_argument("--config", metavar="FILE", type=Path, help="Kafka's client.properties")
-    parser.add_argument("--format", choices=("screen", "json"), help="screen on a terminal, json in a pipe")
+    parser.add_argument(
+        "--format",
+        choices=("screen", "json"),
+        help="default: screen on a terminal; json lines into a pipe or a file, which have no screen",
+    )
     parser.add_argument(
         "--metrics",
         metavar="[HOST]:PORT",
@@ -141,7 +144,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
 
     board, lags, rounds, problems, problem_lines = GroupBoard(), LagLines(), 0, Problems(), ProblemLines()
     names: OrderedDict[str, str] = OrderedDict()
-    is_screen = chosen_format(options.format, "screen") == "screen"
+    is_screen = (options.format or ("screen" if sys.stdout.isatty() else "json")) == "screen"
     lines = None if is_screen else TimelineJsonFormat()
     with (
         open_follower(settings, names, problems) as follower,

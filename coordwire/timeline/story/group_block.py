@@ -91,14 +91,18 @@ class GroupBlock:
         yield from self.head(brief=True)
         yield from self._overview.lines()
 
+    @property
+    def rebalances(self) -> int:
+        """How many rebalances have a number."""
+        return len(self._overview.rows)
+
     def rebalance(self, number: int) -> Iterator[Pieces]:
         """The rebalance of this number in full."""
         yield self._overview.title()
-        rows = len(self._overview.rows)
-        if number <= rows:
+        if number <= self.rebalances:
             yield from self._overview.rebalance(number)
         else:
-            yield [(f"   it has {count(rows, 'rebalance')}", "note")]
+            yield [(f"   it has {count(self.rebalances, 'rebalance')}", "note")]
 
     def lines(self) -> Iterator[Pieces]:
         """The head, and a line an event."""
