@@ -1,5 +1,5 @@
-"""The seed corpus: real frames that the tests keep, of captures and of every coordinator API in every
-version, and bytes that once broke something."""
+"""The seed corpus: real frames that the tests keep, of captures and of every API in every version,
+and bytes that once broke something."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def table(rows: dict[str, Row]) -> str:
 
 
 def cells() -> str:
-    """The recorded cells of the coordinator APIs, a line an API: a cell is a version in one direction."""
+    """The recorded cells, a line an API: a cell is a version in one direction."""
     facts = coverage()
     lines = ["| API | versions | recorded cells | brokers | not recorded |", "|---|---|---:|---|---|"]
     known, in_all = 0, 0

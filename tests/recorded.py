@@ -1,5 +1,5 @@
-"""Real traffic that the tests keep: captures, and the frames of tests/data/wire, which has every coordinator
-API in every version, from real brokers, both ways."""
+"""Real traffic that the tests keep: captures, and the frames of tests/data/wire, which has every API in
+every version, from real brokers, both ways."""
 
 from __future__ import annotations
 
@@ -17,14 +17,9 @@ from coordwire.messages import find_message
 from coordwire.versions import header_version
 
 __all__ = [
-    "CAPTURES", "COORDINATOR_KEYS", "DATA", "RECORDINGS", "RecordedFrame", "body_of", "coverage",
+    "CAPTURES", "DATA", "RECORDINGS", "RecordedFrame", "body_of", "coverage",
     "message_of", "open_capture", "recorded_frames",
 ]  # fmt: skip
-
-COORDINATOR_KEYS = (
-    *range(8, 17), 22, *range(24, 29), 42, 47, 61, *range(65, 70), *range(76, 80), *range(83, 94),
-)  # fmt: skip
-"""The APIs of groups, offsets, transactions, share and streams groups."""
 
 DATA = Path(__file__).parent / "data"
 CAPTURES = sorted((DATA / "captures").glob("*.pcap"))

@@ -26,6 +26,8 @@ from tests.interop.maven import COMPLETE, Project, Unavailable, jars
 
 __all__ = ["Broker", "BrokerError", "Java", "ask", "free_port"]
 
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
 WAIT = 60
 """Seconds for the broker to come up, and to go."""
 
@@ -52,11 +54,20 @@ class Java:
         java = shutil.which("java")
         if java is None or shutil.which("javac") is None:
             raise Unavailable("no JDK is installed")
-        self._java = [java, *_FLAGS, *flags, "-cp", f"{jars(release, project)}/*"]
+        self._java = [java, *_FLAGS, *flags]
+        self._classes = f"{jars(release, project)}/*"
 
     def command(self, *arguments: str) -> list[str]:
         """How a main class (or a source file) is started."""
-        return [*self._java, *arguments]
+        return [*self._java, "-cp", self._classes, *arguments]
+
+    def compile(self, source: Path, folder: Path) -> None:
+        """Put the classes of a source file into a folder, and before the jars. Raises `BrokerError`."""
+        command = ["javac", "-nowarn", "-d", str(folder), "-cp", self._classes, str(source)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise BrokerError(f"{source.name}: {run.stderr[-2000:]}")
+        self._classes = f"{folder}:{self._classes}"
 
     def run(self, *arguments: str, folder: Path | None = None, wait: float = WAIT) -> str:
         """What a main class (or a source file) prints. Raises `BrokerError` where it fails or hangs."""
@@ -90,7 +101,8 @@ class Broker:
     settings: lines of server.properties, over the defaults. That file, and what the broker says, stand beside
     the folder. voters: the quorum is in the settings, not in the folder. features: levels that a new folder
     is formatted with, where they are not the release's own. cluster: the id of the cluster that it joins,
-    whose quorum is in the settings; None for a cluster of its own.
+    whose quorum is in the settings; None for a cluster of its own. passwords: of the users of one more
+    listener, by SASL's mechanism PLAIN; None for no such listener.
     """
 
     def __init__(
@@ -102,14 +114,19 @@ class Broker:
         voters: bool = False,
         features: Mapping[str, int] | None = None,
         cluster: str | None = None,
+        passwords: Mapping[str, str] | None = None,
     ) -> None:
         self.java = java
         self.folder = folder
-        self.port, self.controller_port = free_port(), free_port()
+        self.port, self.controller_port, self.sasl_port = free_port(), free_port(), free_port()
         controller = self.controller_port
         self._said = folder.with_name("broker.log")
         self._properties = folder.with_name("server.properties")
         own = f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}"
+        sasl: dict[str, str] = {}
+        if passwords is not None:
+            own += f",SASL://127.0.0.1:{self.sasl_port}"
+            sasl = _sasl_settings(passwords)
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -124,6 +141,7 @@ class Broker:
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": str(folder),
             "group.initial.rebalance.delay.ms": "0",
+            **sasl,
             **(settings or {}),
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
@@ -173,6 +191,15 @@ class Broker:
     def said(self) -> str:
         """The end of what the broker's JVM said."""
         return self._said.read_text(errors="replace")[-2000:]
+
+
+def _sasl_settings(passwords: Mapping[str, str]) -> dict[str, str]:
+    users = " ".join(f'user_{name}="{password}"' for name, password in passwords.items())
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl.plain.sasl.jaas.config": f"{_PLAIN} required {users};",
+    }
 
 
 def ask(port: int, request: Message, *, version: int) -> Message:

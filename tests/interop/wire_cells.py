@@ -1,9 +1,10 @@
-"""`python -m tests.interop.wire_cells OUT`: real frames of every coordinator API in every version, both ways.
+"""`python -m tests.interop.wire_cells OUT`: real frames of every API in every version, both ways.
 
-Strategy: one broker after another, each of another release, is taken through the rounds of `wire_scenarios`,
-by sockets and frames of coordwire. What passed on the wire is kept for each cell (API, version, direction)
-and kind of answer, from the newest and from the oldest release that gave it. Then Apache Kafka's own
-generated classes read each body, and write it again. tests/data/wire/README.md says what the files hold.
+Strategy: one broker after another, each of another release, is taken through the rounds of `wire_scenarios`
+and `wire_administration`, by sockets and frames of coordwire. What passed on the wire is kept for each cell
+(API, version, direction) and kind of answer, from the newest and from the oldest release that gave it. Then
+Apache Kafka's own generated classes read each body, and write it again. tests/data/wire/README.md says what
+the files hold.
 
 Rules: correlation ids, names, records and times are the same in each run; ids and ports that a broker makes
 up are not. A release that can't be had is passed over with the reason. Exit status 1 if a broker fails, 2 if
@@ -36,20 +37,27 @@ from tests.interop.cells import java_name, judge
 from tests.interop.java_oracle import Command, Refused
 from tests.interop.maven import COMPLETE, CURRENT, FIRST_LOGS, PREVIOUS, Project, Unavailable
 from tests.interop.old_segments import zookeeper_broker
+from tests.interop.wire_administration import (
+    ADMINISTERING_ROUNDS,
+    PASSWORD,
+    USER,
+    Place,
+    administer,
+    authenticate,
+    govern,
+)
 from tests.interop.wire_rounds import Kind, Round
-from tests.interop.wire_scenarios import ROUNDS, allocate_ids, play_round, prepare
-from tests.recorded import COORDINATOR_KEYS, body_of
+from tests.interop.wire_scenarios import ROUNDS, TOPIC, allocate_ids, play_round, prepare
+from tests.recorded import body_of
 
 __all__ = ["Frame", "Recorder", "main"]
-
-ALLOCATE = 67
-"""The one that brokers send to controllers."""
 
 UNSPOKEN: dict[str, str] = {}
 """Why a version was never on a wire, by "API vN direction": there is none of which no release can be made to
 speak it."""
 
 CLIENT_ID = "coordwire"
+RECEIVER = Path(__file__).parent / "java" / "TelemetryReceiver.java"
 WAIT = 40
 """Seconds for one answer."""
 
@@ -69,6 +77,20 @@ _SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.streams.initial.rebalance.delay.ms": "0",
 }
+_ACCESS = {
+    "super.users": f"User:ANONYMOUS;User:{USER}",
+    "delegation.token.secret.key": "secret",
+    "delegation.token.master.key": "secret",
+}
+_KRAFT_ACCESS = _ACCESS | {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "metric.reporters": RECEIVER.stem,
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+}
+_ZOOKEEPER_ACCESS = _ACCESS | {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+
+Versions = Mapping[int, tuple[int, int]]
+"""The first and the last version of each API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +181,67 @@ class RecordedLink:
         return answer
 
 
-def record(recorder: Recorder, release: str, port: int, versions: Mapping[int, tuple[int, int]]) -> None:
+def record(recorder: Recorder, release: str, port: int, versions: Versions) -> Place:
     """Take one broker through all rounds."""
     recorder.release = release
     recorder.spoken[release] = dict(versions)
-
-    def open_link() -> RecordedLink:
-        return RecordedLink(recorder, port)
-
-    with closing(Round(0, versions, open_link)) as play:
+    with closing(_round(recorder, 0, versions, port)) as play:
         topic_id = prepare(play)
+        told = play.ask("Metadata", kind="", at=play.last("Metadata"), topics=[])
+        software: dict[str, Any] = {"client_software_name": "coordwire", "client_software_version": "1"}
+        features = play.ask("ApiVersions", kind="", at=min(play.last("ApiVersions"), 4), **software)
+    place = Place(TOPIC, topic_id, told.cluster_id, _features(features))
     for number in range(ROUNDS):
-        with closing(Round(number, versions, open_link)) as play:
+        with closing(_round(recorder, number, versions, port)) as play:
             play_round(play, topic_id)
+    for number in range(ADMINISTERING_ROUNDS):
+        with closing(_round(recorder, number, versions, port)) as play:
+            administer(play, place)
+    return place
+
+
+def _features(answer: Any) -> list[dict[str, Any]]:
+    """The features that a broker says it supports."""
+    return [
+        {
+            "name": feature.name,
+            "min_supported_version": feature.min_version,
+            "max_supported_version": feature.max_version,
+        }
+        for feature in (answer.supported_features if answer is not None else ())
+    ]
+
+
+def record_controller(recorder: Recorder, port: int, place: Place, snapshot: tuple[int, int]) -> None:
+    """The same for the listener of the controller, which speaks more than the broker does."""
+    versions = versions_of(port)
+    spoken = recorder.spoken[recorder.release]
+    for key, bounds in versions.items():
+        spoken.setdefault(key, bounds)
+    with closing(_round(recorder, 0, versions, port)) as play:
+        allocate_ids(play)
+    for number in range(ADMINISTERING_ROUNDS):
+        with closing(_round(recorder, number, versions, port)) as play:
+            govern(play, place, snapshot)
+
+
+def _snapshot(logs: Path) -> tuple[int, int]:
+    """End offset and epoch of a snapshot of the cluster's metadata: by its file's name."""
+    *_, newest = sorted((logs / "__cluster_metadata-0").glob("*.checkpoint"))
+    offset, epoch = newest.stem.split("-")
+    return int(offset), int(epoch)
+
+
+def record_sasl(recorder: Recorder, port: int) -> None:
+    """The same for a listener whose clients authenticate."""
+    versions = recorder.spoken[recorder.release]
+    for number in range(ADMINISTERING_ROUNDS):
+        with closing(_round(recorder, number, versions, port)) as play:
+            authenticate(play)
+
+
+def _round(recorder: Recorder, number: int, versions: Versions, port: int) -> Round:
+    return Round(number, versions, lambda: RecordedLink(recorder, port))
 
 
 def versions_of(port: int) -> dict[int, tuple[int, int]]:
@@ -204,31 +274,35 @@ ZOOKEEPER: dict[str, Project] = {
 """Releases with ZooKeeper; those between 0.10 and 2.3 don't run on a Java of today."""
 
 UNSAID = {
-    "0.9.0.1": {0: (0, 1), 3: (0, 0), 8: (0, 2), 9: (0, 1), **dict.fromkeys(range(10, 17), (0, 0))},
-    "0.8.2.2": {0: (0, 0), 3: (0, 0), 8: (0, 1), 9: (0, 1), 10: (0, 0)},
-}
+    "0.9.0.1": {
+        **dict.fromkeys(range(6), (0, 0)), 0: (0, 1), 1: (0, 1), 6: (0, 1), 7: (1, 1), 8: (0, 2), 9: (0, 1),
+        **dict.fromkeys(range(10, 17), (0, 0)),
+    },
+    "0.8.2.2": {**dict.fromkeys(range(8), (0, 0)), 8: (0, 1), 9: (0, 1), 10: (0, 0)},
+}  # fmt: skip
 """What the releases speak that have no ApiVersions yet, as their sources say."""
 
 
 def record_release(recorder: Recorder, release: str, work: Path) -> None:
     """Record a release's broker, in an empty folder. Raises `Unavailable`, `BrokerError`, `OSError`."""
     if release in ZOOKEEPER:
-        java, settings = Java(release, ZOOKEEPER[release]), _SETTINGS | {"log.dirs": str(work / "logs")}
-        with zookeeper_broker(java, work, settings) as port:
+        settings = _SETTINGS | {"log.dirs": str(work / "logs")}
+        if release not in UNSAID:
+            settings |= _ZOOKEEPER_ACCESS
+        with zookeeper_broker(Java(release, ZOOKEEPER[release]), work, settings) as port:
             record(recorder, release, port, UNSAID.get(release) or versions_of(port))
         return
     project, preview, features = KRAFT[release]
-    broker = Broker(Java(release, project), work / "data", _SETTINGS | preview, features=features)
+    java = Java(release, project)
+    java.compile(RECEIVER, work / "classes")
+    broker = Broker(
+        java, work / "data", _SETTINGS | _KRAFT_ACCESS | preview, features=features,
+        passwords={USER: PASSWORD},
+    )  # fmt: skip
     with broker:
-        record(recorder, release, broker.port, versions_of(broker.port))
-
-        def open_link() -> RecordedLink:
-            return RecordedLink(recorder, broker.controller_port)
-
-        spoken = versions_of(broker.controller_port)
-        recorder.spoken[release][ALLOCATE] = spoken[ALLOCATE]
-        with closing(Round(0, spoken, open_link)) as play:
-            allocate_ids(play)
+        place = record(recorder, release, broker.port, versions_of(broker.port))
+        record_controller(recorder, broker.controller_port, place, _snapshot(work / "data"))
+        record_sasl(recorder, broker.sasl_port)
 
 
 def record_all(recorder: Recorder) -> Iterator[str]:
@@ -266,13 +340,11 @@ def row_of(frame: Frame) -> dict[str, Any]:
 
 def write(recorder: Recorder, out: Path) -> None:
     """The files of tests/data/wire. Raises `Unavailable`."""
-    rows = [row_of(frame) for frame in recorder.all() if frame.api_key in COORDINATOR_KEYS]
+    rows = [row_of(frame) for frame in recorder.all()]
     text = "".join(f"{json.dumps(row, ensure_ascii=False, separators=(',', ':'))}\n" for row in rows)
     (out / "frames.jsonl.xz").write_bytes(lzma.compress(text.encode(), preset=9))
     spoken = {
-        release: {
-            FACTS[key].name: list(bounds) for key, bounds in sorted(apis.items()) if key in COORDINATOR_KEYS
-        }
+        release: {FACTS[key].name: list(bounds) for key, bounds in sorted(apis.items()) if key in FACTS}
         for release, apis in recorder.spoken.items()
     }
     unreadable = [
@@ -288,7 +360,7 @@ def table(recorder: Recorder) -> dict[str, dict[str, dict[str, list[str]]]]:
     """The releases whose frames are kept, by API, direction and version; none where no release spoke it."""
     results: dict[str, dict[str, dict[str, list[str]]]] = {}
     releases = list(recorder.spoken)
-    for key in COORDINATOR_KEYS:
+    for key in FACTS:
         for direction in ("request", "response"):
             for version in find_message(key, direction).versions:
                 kept = {

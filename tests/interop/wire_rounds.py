@@ -69,6 +69,10 @@ class Round:
         first, last = versions.get(KEYS[api], (-1, -1))
         return min(first + number, last)
 
+    def first(self, api: str) -> int:
+        """The oldest version that the release has; -1 where it has none."""
+        return self._versions.get(KEYS[api], (-1, -1))[0]
+
     def last(self, api: str) -> int:
         """The newest version that the release has; -1 where it has none."""
         return self._versions.get(KEYS[api], (-1, -1))[1]

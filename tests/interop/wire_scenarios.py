@@ -24,10 +24,10 @@ from coordwire.messages.consumer_protocol import ConsumerProtocolAssignmentTopic
 from coordwire.records import Record, encode_batch
 from tests.interop.wire_rounds import Round
 
-__all__ = ["ROUNDS", "allocate_ids", "play_round", "prepare"]
+__all__ = ["ROUNDS", "TOPIC", "allocate_ids", "play_round", "prepare"]
 
 ROUNDS = 11
-"""As many as the longest of the coordinator APIs has versions."""
+"""As many as the longest of these APIs has versions."""
 
 Values = dict[str, Any]
 """A request or a part of it, by the names of its fields."""
