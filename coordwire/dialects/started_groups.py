@@ -61,6 +61,15 @@ class _Attempt:
     completed: Seen | None = None
 
 
+def _leaves_none_out(attempt: _Attempt) -> bool:
+    """Whether all known consumers get partitions, which are divided evenly: if one gets two of a topic."""
+    for parts in attempt.parts.values():
+        topics = [part.topic.partition("/")[0] for part in parts]
+        if len(set(topics)) < len(topics):
+            return True
+    return False
+
+
 class StartedGroup:
     """One group."""
 
@@ -389,8 +398,9 @@ class StartedGroup:
         if not attempt.covers and len(attempt.started) >= len(self._partitions):
             attempt.covers = True  # so the others have nothing
             owners, self._owners = self._owners, {}
-            for missing in owners.values():
-                if missing.member.assigned:
+            leaves_none_out = _leaves_none_out(attempt)
+            for missing in list((self._missing if leaves_none_out else owners).values()):
+                if missing.member.assigned or (leaves_none_out and missing.name not in attempt.stopped):
                     at = min(missing.deadline_ns, attempt.began.time_ns or 0)
                     self._remove(missing, place.at(at), "session_timeout")
                     self._explain(attempt)
