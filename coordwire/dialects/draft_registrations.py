@@ -98,25 +98,25 @@ class DraftRegistration:
     @property
     def deadline_ns(self) -> int:
         """When the coordinator of draft 1 gives the consumer up, if it never answers again."""
-        left = max((self.retries or 0) + 1 - self.failures, 1)
+        allowed = max((self.retries or 0) + 1 - self.failures, 1)
         pinged_ns = None if self.pinged is None else self.pinged.time_ns or 0
         if self.started is not None:  # Starts follow each other meanwhile, and no pings
             started_ns = self.started.time_ns or 0
             if pinged_ns is not None and pinged_ns <= started_ns:
-                return pinged_ns + self.ping_ns if left == 1 else started_ns + (left - 1) * self.ping_ns
-            return started_ns + left * self.ping_ns
+                return pinged_ns + self.ping_ns if allowed == 1 else started_ns + (allowed - 1) * self.ping_ns
+            return started_ns + allowed * self.ping_ns
         if pinged_ns is not None:
-            return pinged_ns + left * self.ping_ns
+            return pinged_ns + allowed * self.ping_ns
         last_ns = self.pinged_ns or self.place.time_ns or 0
-        return last_ns + (1 + left) * self.ping_ns
+        return last_ns + (1 + allowed) * self.ping_ns
 
     def deadline_among(self, began_ns: int | None) -> int:
         """The same where its connection has ended, and a rebalance began: what it can't answer are Starts."""
         deadline_ns = self.deadline_ns
         if began_ns is None or self.started is not None or not self.ping_ns:
             return deadline_ns
-        left = -((began_ns - deadline_ns) // self.ping_ns)
-        return began_ns + (left - 1) * self.ping_ns if left > 1 else deadline_ns
+        allowed = -((began_ns - deadline_ns) // self.ping_ns)
+        return began_ns + (allowed - 1) * self.ping_ns if allowed > 1 else deadline_ns
 
     def starts(self, place: Seen) -> None:
         """It gets a Start. What it has not answered until now counts as failures."""

@@ -70,7 +70,7 @@ class JoinedGroup:
         self._sessions = Sessions(self.group.members, self._session_end)
         self._since_ns = 0  # when the sessions of all members began again with a new coordinator
         self._is_since_inferred = False  # it may be the one before, which has kept the sessions
-        self._kept = Sessions(self.group.members, _kept_end)
+        self._kept_sessions = Sessions(self.group.members, _kept_end)
         self._knew_none = False  # the coordinator of this generation began anew
         self._timeouts: OrderedDict[str, int] = OrderedDict()  # of members that were removed
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
@@ -205,8 +205,8 @@ class JoinedGroup:
     def _end_kept(self, place: Seen) -> None:
         """The coordinator is the one before after all: end the sessions that are over then."""
         time_ns = place.time_ns or 0
-        while self._is_since_inferred and self._kept.may_begin_before(time_ns):
-            member = self._kept.first()
+        while self._is_since_inferred and self._kept_sessions.may_begin_before(time_ns):
+            member = self._kept_sessions.first()
             end_ns = None if member is None else _kept_end(member)
             if member is None or end_ns is None or end_ns >= time_ns:
                 return
@@ -310,7 +310,7 @@ class JoinedGroup:
         self._ends.pop(member.member_id, None)
         if member.session_timeout_ms is not None:
             self._sessions.watch(member)
-            self._kept.watch(member)
+            self._kept_sessions.watch(member)
 
     def _remove(self, member: Member, place: Seen, departure: Leaving) -> None:
         group, name = self.group, member.member_id
