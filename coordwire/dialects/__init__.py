@@ -8,7 +8,8 @@ dialect_options.py         the options of commands that read frames
 connection.py              a dialect as connections, captures and timelines take it; one side of a connection
 conversation.py            a recorded connection
 groups.py                  groups in recorded traffic: those of
-started_groups.py          drafts 1 and 2, whose coordinator starts and stops consumers, and of
+started_groups.py          drafts 1 and 2, whose coordinator starts and stops consumers
+draft_registrations.py     (what it knows of a consumer, and when it gives it up), and of
 joined_groups.py           draft 3, whose consumers join
 zookeeper_matching.py      ZooKeeper: what a frame is,
 zookeeper_conversation.py  a recorded connection, and how it is recognised,

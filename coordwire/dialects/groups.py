@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
+from coordwire.dialects.draft_registrations import DraftRegistration, partition_of
 from coordwire.dialects.joined_groups import JoinedGroup, JoiningConnection
-from coordwire.dialects.started_groups import DraftRegistration, StartedGroup, partition_of
+from coordwire.dialects.started_groups import StartedGroup
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.group_frames import place_of

@@ -7,19 +7,22 @@ something, or nothing does. A rebalance begins with the first join, or with the 
 with the answers of the generation.
 
 Rules: a join that was refused is none. Another broker that accepts joins or pings is the coordinator from
-then on; it either knows all members, whose sessions begin again, or none, which its answers show.
+then on; it either knows all members, whose sessions begin again, or none, which its answers show. One
+that had ended all connections for long may be the same: the next generation, or a rebalance that only a
+session which it kept explains, shows it.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd
-from coordwire.dialects.started_groups import ending_of
+from coordwire.dialects.draft_registrations import ending_of
 from coordwire.timeline.consumer_data import owned
 from coordwire.timeline.events import Leaving, MemberLeft
-from coordwire.timeline.evidence import Seen
+from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
@@ -35,6 +38,7 @@ AWAY_NS = 2_000 * MS
 """A coordinator that had ended all connections for so long knows its members from others, if at all."""
 
 MOST_REASONS = 100
+MOST_TIMEOUTS = 10_000
 UNKNOWN_CONSUMER, REBALANCE_IN_PROGRESS = 25, 27
 
 
@@ -65,6 +69,10 @@ class JoinedGroup:
         self._ends: dict[str, ConnectionEnd] = {}
         self._sessions = Sessions(self.group.members, self._session_end)
         self._since_ns = 0  # when the sessions of all members began again with a new coordinator
+        self._is_since_inferred = False  # it may be the one before, which has kept the sessions
+        self._kept_sessions = Sessions(self.group.members, _kept_end)
+        self._knew_none = False  # the coordinator of this generation began anew
+        self._timeouts: OrderedDict[str, int] = OrderedDict()  # of members that were removed
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
@@ -159,6 +167,7 @@ class JoinedGroup:
         member = group.members.get(name)
         if not self._batch:
             connection.member_id = name
+            self._compare_generations(message.generation, place)
             self._begin(place)
             group.generation = message.generation
             assert group.rebalance is not None
@@ -185,12 +194,32 @@ class JoinedGroup:
         if not self._waiting:
             self._end_batch()
 
+    def _compare_generations(self, generation: int, place: Seen) -> None:
+        """Whether a coordinator that may be a new one continues the group."""
+        before = self.group.generation
+        self._knew_none = self._moved is not None and before is not None and generation <= before
+        if self._moved is not None and self._moved.inferred and not self._knew_none:
+            self._moved = None
+            self._end_kept(place)
+
+    def _end_kept(self, place: Seen) -> None:
+        """The coordinator is the one before after all: end the sessions that are over then."""
+        time_ns = place.time_ns or 0
+        while self._is_since_inferred and self._kept_sessions.may_begin_before(time_ns):
+            member = self._kept_sessions.first()
+            end_ns = None if member is None else _kept_end(member)
+            if member is None or end_ns is None or end_ns >= time_ns:
+                return
+            self._remove(member, place.at(end_ns), "session_timeout")
+
     def _begin(self, place: Seen) -> None:
         """The rebalance, from what was first seen of it on."""
         if self.group.rebalance is not None:
             return
         if not self._reasons:
             self.settle(place, within_ns=SOON_NS)
+        if not self._reasons:
+            self._end_kept(place)
         unknown = Trigger("unknown", inferred=True, detail="consumers are asked to join again")
         reasons = sorted(self._reasons, key=lambda reason: reason[1].time_ns or 0)
         trigger, first, self._cause = reasons[0] if reasons else (unknown, place, None)
@@ -210,7 +239,7 @@ class JoinedGroup:
         batch, self._batch = self._batch, {}
         if len(batch) < len(group.members):
             for member in [missing for name, missing in group.members.items() if name not in batch]:
-                ended_ns = self._session_end(member)
+                ended_ns = _kept_end(member) if self._knew_none else self._session_end(member)
                 if ended_ns is None or member.parked or ended_ns > (place.time_ns or 0) + SOON_NS:
                     self._remove(member, place, "not_rejoined")
                 else:
@@ -241,7 +270,9 @@ class JoinedGroup:
         elif message.error_code in (0, REBALANCE_IN_PROGRESS):
             self._accepts(connection, place)
             if member is None:  # as it was before the input
-                member = Member(name, host=connection.client or None)
+                member = Member(
+                    name, host=connection.client or None, session_timeout_ms=self._timeouts.pop(name, None)
+                )
                 self.group.add(member, place)
             if not member.parked:
                 self._is_alive(member, place)
@@ -262,6 +293,7 @@ class JoinedGroup:
         detail = "another broker answers" if is_another else "it knows the group no more"
         self._moved = Trigger("coordinator_moved", inferred=not is_another, detail=detail)
         self._since_ns = max(self._since_ns, place.time_ns or 0)
+        self._is_since_inferred = not is_another
 
     def _add_reason(self, trigger: Trigger, place: Seen) -> None:
         rebalance = self.group.rebalance
@@ -278,9 +310,12 @@ class JoinedGroup:
         self._ends.pop(member.member_id, None)
         if member.session_timeout_ms is not None:
             self._sessions.watch(member)
+            self._kept_sessions.watch(member)
 
     def _remove(self, member: Member, place: Seen, departure: Leaving) -> None:
         group, name = self.group, member.member_id
+        if member.session_timeout_ms is not None:
+            remember(self._timeouts, name, member.session_timeout_ms, MOST_TIMEOUTS)
         last_place = self._last_places.pop(name, place)
         last_ns, time_ns = last_place.time_ns or 0, place.time_ns or 0
         detail = f"silent for {max(time_ns - last_ns, 0) / 1e9:.3g} s"
@@ -291,7 +326,7 @@ class JoinedGroup:
             group.pending[-1] = replace(event, ending=ending)
         if not group.members:
             group.end("empty", place)
-            self._reasons.clear()
+            self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
         elif departure != "removed" or self._moved is None:
             self._add_reason(trigger, place)
 
@@ -308,3 +343,9 @@ class JoinedGroup:
         if member.session_timeout_ms is None:
             return None
         return max(member.asked_ns, self._since_ns) + member.session_timeout_ms * MS
+
+
+def _kept_end(member: Member) -> int | None:
+    """The same as if there had been one coordinator all the time."""
+    timeout_ms = member.session_timeout_ms
+    return None if timeout_ms is None else member.asked_ns + timeout_ms * MS

@@ -8,32 +8,33 @@ From the first Stop to the answer of the last Start the group rebalances; Stops 
 of the same rebalance. In draft 2's overview no Stop is sent: a rebalance breaks connections, and ends with
 the answers of the registrations, which list partitions.
 
-Rules: a connection that the coordinator ends without a ping that was in vain says nothing yet: its consumer
-registers again, or is out when the next rebalance goes on without it. Registrations at another broker than
-before make that one the coordinator. A Start that is answered too late, or not by all, is a failed attempt.
-The end of a rebalance, which lists what all have, comes when as many frames as pay for it were seen.
+Rules: all Stops of an attempt precede its Starts, so a Stop after them is another attempt; one whose awaited
+consumer is given up has failed, as one with a Start that is answered too late, or not by all. A connection
+that the coordinator ends without a ping that was in vain says nothing yet: its consumer registers again, or
+is out when the next rebalance goes on without it. Registrations at another broker than before make that one
+the coordinator. The end of a rebalance, which lists what all have, comes when as many frames as pay for it
+were seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
-from coordwire.timeline.consumer_data import owned
-from coordwire.timeline.events import HowEnded, Leaving, MemberEnding, MemberLeft, TopicPartition
-from coordwire.timeline.evidence import Seen, cited
+from coordwire.dialects.draft_registrations import SOON_NS, DraftRegistration, ending_of, owned_parts
+from coordwire.timeline.events import Leaving, MemberLeft, TopicPartition
+from coordwire.timeline.evidence import Seen
 from coordwire.timeline.group import Group
-from coordwire.timeline.members import Member, Owned
+from coordwire.timeline.members import Owned
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["DraftRegistration", "StartedGroup", "ending_of", "owned_parts", "partition_of"]
+__all__ = ["StartedGroup"]
 
-MS = 1_000_000
-SOON_NS = 100 * MS
-"""A coordinator's timers may be late by so much, and what follows from one comes within it."""
+WAITED_INTERVALS = 4
+"""How long an overview's coordinator waits for a consumer whose connection it has broken, in ping intervals:
+three of them are a session timeout."""
 
 MOST_REASONS = 100
 MOST_PARTITIONS = 100_000
@@ -43,103 +44,12 @@ _CLOSED = "it closed its connection"
 _NOTHING: Owned = frozenset()
 
 
-def partition_of(reported: Any) -> TopicPartition:
-    """A partition that the drafts call "broker-partition", as text."""
-    broker, _, number = (reported.partition or "").rpartition("-")
-    if number.isascii() and number.isdecimal() and len(number) < 10:
-        return TopicPartition(
-            f"{reported.topic or ''}/{broker}" if broker else reported.topic or "", int(number)
-        )
-    return TopicPartition(f"{reported.topic or ''}/{reported.partition or ''}", -1)
-
-
-def owned_parts(parts: Iterable[Any]) -> Owned:
-    """The partitions of a Start or of a registration's answer."""
-    return owned((partition.topic, [partition.partition]) for partition in map(partition_of, parts))
-
-
-def ending_of(end: ConnectionEnd | None, last_place: Seen, at: Seen) -> MemberEnding:
-    """How a member's connection ended, if it did, and its last message. at: when and where it was out."""
-    last_sent = last_place.time_ns, cited(last_place, at)
-    if end is None:
-        return MemberEnding("open", None, (), *last_sent, None)
-    ended: HowEnded = "closed" if end.sender == "client" else "closed_by_broker"
-    ended = "reset" if end.kind == "rst" else ended
-    packet = cited(Seen(end.time_ns, end.capture, 0, end.packet), at)
-    return MemberEnding(ended, end.time_ns, () if packet is None else (packet,), *last_sent, None)
-
-
-@dataclass(slots=True, eq=False)
-class DraftRegistration:
-    """A consumer's registration over one connection.
-
-    broker: where; ping_ns, answer_ns: how often it is pinged, and how soon it must answer; retries: pings in
-    vain that are allowed, None for a setting of the coordinator's. is_in: whether it is known to be accepted;
-    is_served: whether its answer listed partitions. pinged: the last ping without an answer; pinged_ns: when
-    the last one was sent; failures: those in vain before it; started: the last Start, without an answer;
-    last_place: its last message; end: of its connection.
-    """
-
-    broker: str
-    member: Member
-    place: Seen
-    ping_ns: int
-    answer_ns: int
-    retries: int | None
-    is_in: bool = False
-    is_served: bool = False
-    pinged: Seen | None = None
-    pinged_ns: int = 0
-    failures: int = 0
-    started: Seen | None = None
-    last_place: Seen | None = None
-    end: ConnectionEnd | None = None
-
-    @classmethod
-    def of(cls, entry: FrameEntry, message: Any, place: Seen) -> DraftRegistration:
-        """The registration that a request asks for."""
-        client, _, broker = entry.flow.partition(" > ")
-        timeout = getattr(message, "session_timeout_ms", None)
-        member = Member(
-            message.consumer_id or "", host=client or None, topics=(message.topic_count or "",),
-            session_timeout_ms=timeout,
-        )  # fmt: skip
-        if timeout is not None:
-            third = max(timeout, 0) // 3 * MS
-            return cls(broker, member, place, third, 2 * third, None)
-        ping_ns = max(message.ping_interval_ms, 0) * MS
-        return cls(broker, member, place, ping_ns, ping_ns, max(message.max_ping_retries, 0))
-
-    @property
-    def name(self) -> str:
-        return self.member.member_id
-
-    @property
-    def deadline_ns(self) -> int:
-        """When the coordinator of draft 1 gives the consumer up, if it never answers again."""
-        allowed = (self.retries or 0) + 1
-        if self.pinged is not None:
-            deadline_ns = (self.pinged.time_ns or 0) + (allowed - self.failures) * self.ping_ns
-        else:
-            last_ns = self.pinged_ns or self.place.time_ns or 0
-            deadline_ns = last_ns + (1 + allowed) * self.ping_ns
-        if self.started is not None:
-            deadline_ns = min(deadline_ns, (self.started.time_ns or 0) + allowed * self.ping_ns)
-        return deadline_ns
-
-    def is_overdue(self, time_ns: int) -> bool:
-        """Whether the coordinator may have given it up by then, since it has not answered."""
-        if self.retries is not None:
-            return self.deadline_ns - SOON_NS <= time_ns
-        return self.pinged is not None and time_ns - (self.pinged.time_ns or 0) >= self.answer_ns - SOON_NS
-
-
 @dataclass(slots=True)
 class _Attempt:
     """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
-    start; started: the partitions of all Starts; answered: the consumers that have; failed: whether it can't
-    succeed any more; completed: where the last answer was seen, while others may be waited for that can't
-    answer, or its end is not paid for yet."""
+    start; started: the partitions of all Starts; covers: whether these are all that are known; answered: the
+    consumers that have; failed: whether it can't succeed any more; completed: where the last answer was seen,
+    while others may be waited for that can't answer, or its end is not paid for yet."""
 
     began: Seen
     stopped: dict[str, DraftRegistration] = field(default_factory=dict)
@@ -147,7 +57,17 @@ class _Attempt:
     started: set[TopicPartition] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     failed: bool = False
+    covers: bool = False
     completed: Seen | None = None
+
+
+def _leaves_none_out(attempt: _Attempt) -> bool:
+    """Whether all known consumers get partitions, which are divided evenly: if one gets two of a topic."""
+    for parts in attempt.parts.values():
+        topics = [part.topic.partition("/")[0] for part in parts]
+        if len(set(topics)) < len(topics):
+            return True
+    return False
 
 
 class StartedGroup:
@@ -158,13 +78,17 @@ class StartedGroup:
         self._broker: str | None = None
         self._registrations: dict[str, DraftRegistration] = {}
         self._unanswered: dict[str, DraftRegistration] = {}  # not known to be accepted yet
-        self._unserved: set[str] = set()  # in, and without partitions yet
+        self._unserved: set[str] = set()  # in, connected, and without partitions yet
         self._lost: dict[str, DraftRegistration] = {}  # in, and their connections have ended
         self._missing: dict[str, DraftRegistration] = {}  # those of them who do not register again
+        self._void: dict[str, DraftRegistration] = {}  # of these, those that the coordinator does not know
+        self._owners: dict[str, DraftRegistration] = {}  # of these, those that may have partitions
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
         self._attempt: _Attempt | None = None
         self._partitions: set[TopicPartition] = set()
+        self._series_ns: int | None = None  # when the first attempt of the rebalance began
+        self._awaited_ns: int | None = None  # until when an overview's coordinator waits for its consumers
         self._is_overview = False
         self._number = 0
         self._paid = 0  # frames since the last end of a rebalance, which lists what all have
@@ -195,7 +119,7 @@ class StartedGroup:
                 registration.pinged, registration.pinged_ns = place, place.time_ns or 0
             case "Draft1PingResponse" | "Draft2PingResponse":
                 self._note_message(registration, place)
-                registration.pinged = None
+                registration.pinged, registration.failures = None, 0
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
                 self._accept(registration, place)
                 self._stop(registration, place)
@@ -233,6 +157,8 @@ class StartedGroup:
             self._move(registration.broker, place)
         self._broker = registration.broker
         rejoined = name in group.members
+        if rejoined and self._attempt is not None:
+            self._leave_attempt(self._attempt, self._registrations[name], registration.place)
         if rejoined:
             trigger = Trigger("member_rejoined", name)
         else:
@@ -240,7 +166,7 @@ class StartedGroup:
                 "new_member" if group.members else "first_member", name, inferred=not group.members
             )
         self._lost.pop(name, None)
-        self._missing.pop(name, None)
+        self._drop_missing(name)
         self._registrations[name] = registration
         self._unserved.add(name)
         registration.member.last_seen_ns = registration.place.time_ns
@@ -252,6 +178,8 @@ class StartedGroup:
         if self._unanswered.get(registration.name) is registration:
             del self._unanswered[registration.name]
             self._note_missing(registration.name)
+            if (lost := self._missing.get(registration.name)) is not None and lost.retries is not None:
+                self._watch(lost)
 
     def _move(self, broker: str, place: Seen) -> None:
         """Another broker is the coordinator, which knows none of the consumers that are in."""
@@ -259,12 +187,15 @@ class StartedGroup:
         for name, registration in self._registrations.items():
             if registration.broker != broker:
                 self._lost[name] = registration
+                self._unserved.discard(name)
             elif registration.end is None:
                 self._lost.pop(name, None)
+                if not registration.is_served:
+                    self._unserved.add(name)
         self._broker = broker
         for name in self._registrations:
             self._note_missing(name)
-        self._attempt = None
+        self._attempt = self._series_ns = self._awaited_ns = None
 
     def _is_void(self, registration: DraftRegistration) -> bool:
         """Whether the coordinator does not know a consumer any more whose connection has ended."""
@@ -273,12 +204,15 @@ class StartedGroup:
     def end(self, registration: DraftRegistration, end: ConnectionEnd, place: Seen) -> None:
         """The connection of a registration has ended."""
         self._give_up_overdue(place)
+        if self._is_taken_up(registration, end):
+            self._accept(registration, place)
         self._refuse(registration)
         name = registration.name
         if self._registrations.get(name) is not registration or registration.end is not None:
             return
         overdue = end.sender == "broker" and registration.is_overdue(end.time_ns)
         registration.end = end
+        self._unserved.discard(name)  # who registers again waits again
         if registration.retries is None:
             self.group.consumption.ends(name, end.time_ns)
         attempt = self._attempt
@@ -290,38 +224,57 @@ class StartedGroup:
             self._remove(registration, place, "session_timeout")
         elif registration.retries is not None:
             self._lose(registration)
-            self._number += 1
-            heappush(self._deadlines, (registration.deadline_ns, self._number, registration))
+            self._watch(registration)
         elif end.sender == "client":
             self._remove(registration, place, "left")
         else:
             self._lose(registration)
             if self._is_overview and registration.is_served:
+                until_ns = end.time_ns + WAITED_INTERVALS * registration.ping_ns
+                self._awaited_ns = max(self._awaited_ns or 0, until_ns)
                 detail = "the coordinator breaks its consumers' connections"
                 self._add_reason(Trigger("unknown", inferred=True, detail=detail), place)
+
+    def _is_taken_up(self, registration: DraftRegistration, end: ConnectionEnd) -> bool:
+        """Whether an overview's coordinator took up a registration that it did not answer: a refusal is sent
+        at once. What a coordinator that crashes had taken up it does not know any more."""
+        waited_ns = end.time_ns - (registration.place.time_ns or 0)
+        return (
+            self._is_overview and self._unanswered.get(registration.name) is registration
+            and registration.broker == self._broker and end.sender == "client" and waited_ns >= SOON_NS
+        )  # fmt: skip
 
     def _give_up_overdue(self, place: Seen) -> None:
         """Remove those whose coordinator must have given them up by now."""
         time_ns = (place.time_ns or 0) - SOON_NS
+        self._give_up(time_ns, place)
+        attempt = self._attempt
+        completed = None if attempt is None else attempt.completed
+        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing
+        if attempt is not None and completed is not None and is_over and not attempt.failed:
+            self._end(attempt, completed)
+
+    def _watch(self, registration: DraftRegistration) -> None:
+        self._number += 1
+        heappush(self._deadlines, (registration.deadline_ns, self._number, registration))
+
+    def _give_up(self, time_ns: int, place: Seen) -> None:
         while self._deadlines and self._deadlines[0][0] < time_ns:
             _, _, registration = heappop(self._deadlines)
             name = registration.name
             if self._lost.get(name) is registration and name not in self._unanswered:
-                self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
-        attempt = self._attempt
-        completed = None if attempt is None else attempt.completed
-        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing
-        if attempt is not None and completed is not None and is_over:
-            self._end(attempt, completed)
+                at_ns = registration.deadline_among(self._series_ns)
+                self._remove(registration, place.at(at_ns), "session_timeout")
 
     def _remove(self, registration: DraftRegistration, place: Seen, departure: Leaving) -> None:
         """A consumer is out."""
         group, name = self.group, registration.name
         self._lost.pop(name, None)
-        self._missing.pop(name, None)
+        self._drop_missing(name)
         self._unserved.discard(name)
         del self._registrations[name]
         if self._attempt is not None:
+            self._leave_attempt(self._attempt, registration, place)
             self._attempt.stopped.pop(name, None)
             self._attempt.answered.discard(name)
         has_left = departure == "left"
@@ -339,7 +292,7 @@ class StartedGroup:
         self._add_reason(trigger, place)
         if not group.members:
             group.end("empty", place)
-            self._attempt = None
+            self._attempt = self._series_ns = None
             self._reasons.clear()
 
     def _lose(self, registration: DraftRegistration) -> None:
@@ -350,21 +303,37 @@ class StartedGroup:
         """Whether a consumer is lost and does not register again: anything of that has changed."""
         lost, waiting = self._lost.get(name), self._unanswered.get(name)
         if lost is not None and (waiting is None or waiting.broker != self._broker):
-            self._missing[name] = lost
+            self._missing[name] = self._owners[name] = lost
+            if self._is_void(lost):
+                self._void[name] = lost
+            else:
+                self._void.pop(name, None)
         else:
-            self._missing.pop(name, None)
+            self._drop_missing(name)
+
+    def _drop_missing(self, name: str) -> None:
+        for missing in (self._missing, self._void, self._owners):
+            missing.pop(name, None)
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
-        for registration in list(self._missing.values()):
-            if self._is_void(registration):
-                end = registration.end
-                at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
-                self._remove(registration, at, departure)
-            elif registration.is_overdue(place.time_ns or 0):
-                self._remove(registration, place.at(registration.deadline_ns), "session_timeout")
+        self._give_up((place.time_ns or 0) + SOON_NS, place)
+        for registration in list(self._void.values()):
+            end = registration.end
+            at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
+            if departure == "not_rejoined" and self._awaited_ns is not None:
+                at = place.at(min(self._awaited_ns, place.time_ns or 0))
+            self._remove(registration, at, departure)
 
     # --- rebalances ---
+
+    def _leave_attempt(self, attempt: _Attempt, registration: DraftRegistration, place: Seen) -> None:
+        """A coordinator of draft 1 that waits for a consumer's answer gives the attempt up with it."""
+        is_awaited = registration.name not in attempt.answered and (
+            registration.name in attempt.stopped or registration.end is not None
+        )
+        if is_awaited and registration.retries is not None:
+            attempt.failed |= (place.time_ns or 0) > (attempt.began.time_ns or 0)
 
     def _add_reason(self, trigger: Trigger, place: Seen) -> None:
         if len(self._reasons) < MOST_REASONS:
@@ -380,6 +349,8 @@ class StartedGroup:
         self._remove_lost(place, "removed")
         reason = self._reason()
         unknown = Trigger("unknown", inferred=True, detail="the coordinator stops its consumers")
+        if self._series_ns is None:
+            self._series_ns = place.time_ns
         self.group.begin(unknown if reason is None else reason[0], place)
         self._reasons.clear()
         attempt = self._attempt = _Attempt(place)
@@ -391,11 +362,14 @@ class StartedGroup:
             return
         self._resume(registration, place)
         attempt = self._attempt
-        if attempt is not None and name in attempt.stopped and attempt.completed is not None:
+        if attempt is not None and (name in attempt.stopped or attempt.parts):  # all Stops precede all Starts
+            self._give_up((place.time_ns or 0) + SOON_NS, place)
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
-            if waited_ns < registration.answer_ns - SOON_NS:  # too early for one that waited for all
+            is_early = waited_ns < registration.answer_ns - SOON_NS  # for one that waited for all
+            if is_early and attempt.completed is not None and not attempt.failed:
                 self._end(attempt, attempt.completed)
-        if attempt is None or attempt.failed or name in attempt.stopped:
+            attempt = None
+        if attempt is None or attempt.failed:
             attempt = self._begin(place)
         self._explain(attempt)
         attempt.stopped[name] = registration
@@ -418,9 +392,18 @@ class StartedGroup:
         attempt.stopped[name] = registration
         attempt.parts[name] = parts
         attempt.started |= parts
-        registration.started = place
         if len(self._partitions) < MOST_PARTITIONS:
             self._partitions |= parts
+        registration.starts(place)
+        if not attempt.covers and len(attempt.started) >= len(self._partitions):
+            attempt.covers = True  # so the others have nothing
+            owners, self._owners = self._owners, {}
+            leaves_none_out = _leaves_none_out(attempt)
+            for missing in list((self._missing if leaves_none_out else owners).values()):
+                if missing.member.assigned or (leaves_none_out and missing.name not in attempt.stopped):
+                    at = min(missing.deadline_ns, attempt.began.time_ns or 0)
+                    self._remove(missing, place.at(at), "session_timeout")
+                    self._explain(attempt)
 
     def _answered(self, registration: DraftRegistration, entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether a Stop or a Start of the attempt is answered as it should be; else that has failed."""
@@ -459,17 +442,10 @@ class StartedGroup:
             return
         if len(attempt.answered) < len(attempt.stopped):
             return
-        covers = len(attempt.started) >= len(self._partitions)
-        if covers and attempt.completed is None:  # so the others have nothing
-            for missing in list(self._missing.values()):
-                if missing.member.assigned:
-                    at = min(missing.deadline_ns, attempt.began.time_ns or 0)
-                    self._remove(missing, place.at(at), "session_timeout")
-                    self._explain(attempt)
         must_cover = registration.retries is not None  # draft 1 sends nothing where a connection has ended
-        if not self._missing and (covers or not must_cover):
+        if (attempt.covers or not must_cover) and self._missing.keys() <= attempt.answered:
             self._end(attempt, place)
-        elif covers:  # another attempt may follow, without those who can't answer
+        elif attempt.covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
 
     def _end(self, attempt: _Attempt, place: Seen, *, is_last: bool = False) -> None:
@@ -477,9 +453,10 @@ class StartedGroup:
             attempt.completed = place
             return
         self._paid = 0
-        self._attempt = None
-        for registration in self._lost.values():
-            self.group.assign(registration.member, None)
+        self._attempt = self._series_ns = None
+        for name, registration in self._lost.items():
+            if name not in attempt.answered:
+                self.group.assign(registration.member, None)
         self.group.end("steady", place)
         began_ns = attempt.began.time_ns or 0
         self._reasons = [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
@@ -524,7 +501,7 @@ class StartedGroup:
     def _end_served(self) -> None:
         if self._served is not None:
             self.group.end("steady", self._served)
-            self._served, self._paid = None, 0
+            self._served, self._awaited_ns, self._paid = None, None, 0
 
     # --- the end ---
 

@@ -175,6 +175,19 @@ def starts_of_an_attempt_that_lacks_one(n: int, dialect: str) -> Entries:
     return script.entries
 
 
+def attempts_without_those_lost(n: int, dialect: str) -> Entries:
+    """Two consumers are started in turn, an attempt each, and the connections of all others have ended."""
+    script = Script(dialect)
+    names = script.members(n)
+    for name in names[2:]:
+        script.end(name)
+    for _ in range(n):
+        for k, name in enumerate(names[:2]):
+            script.stops(name)
+            script.starts(name, k)()
+    return script.entries
+
+
 def lost_ones_that_wait(n: int, dialect: str) -> Entries:
     """Consumers whose connections have ended register again, all but the last."""
     script = Script(dialect)
@@ -292,7 +305,7 @@ def joins_that_wait(n: int, dialect: str) -> Entries:
 
 STARTED = [
     one_rebalance, one_is_started_repeatedly, starts_of_an_attempt_that_lacks_one, lost_ones_that_wait,
-    two_coordinators, others_are_removed, consumers_that_come_and_go,
+    attempts_without_those_lost, two_coordinators, others_are_removed, consumers_that_come_and_go,
 ]  # fmt: skip
 JOINED = [
     joined_in_one_generation, generations_of_one, pings_of_two_coordinators, connections_that_end,

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from coordwire.capture import Capture
+from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.overview import OverviewBroker
 from coordwire.designs.drafts.pinging_coordinator import PingingCoordinator, split_plan
@@ -39,14 +40,16 @@ Owners = dict[str, frozenset[tuple[str, int]]]
 @dataclass(slots=True)
 class Truth:
     """began: of attempts; ended: of rebalances, with what each member owned; members: those that are in, by
-    broker; changes: who came (True) or went, and when; voided: who went with their coordinator, which shows
-    once there is another. now: the world's time, which a frozen machine's is behind."""
+    broker; changes: who came (True) or went, and when; an overview's consumer whose connection was broken
+    goes once more when it is no longer awaited. voided: who went with their coordinator, which shows once
+    there is another; loaded: when groups were. now: the world's time, which a frozen machine's is behind."""
 
     began: list[int] = field(default_factory=list)
     ended: list[tuple[int, Owners]] = field(default_factory=list)
     members: dict[int, set[str]] = field(default_factory=dict)
     broker: int = 0
     changes: list[tuple[int, str, bool]] = field(default_factory=list)
+    loaded: list[int] = field(default_factory=list)
     voided: set[tuple[int, str]] = field(default_factory=set)
     now: Callable[[], int] = int
 
@@ -161,6 +164,13 @@ def watched(truth: Truth) -> Iterator[None]:
 
         return answers
 
+    def wait_is_over(original: Any) -> Any:
+        def is_over(self: Any, group: Any) -> None:
+            truth.changes += [(truth.now(), name, False) for name in group.awaited - group.members.keys()]
+            original(self, group)
+
+        return is_over
+
     def trigger(original: Any) -> Any:
         def triggers(self: Any, group: Any) -> None:
             if not group.rebalancing:
@@ -201,6 +211,7 @@ def watched(truth: Truth) -> Iterator[None]:
     def load(original: Any) -> Any:
         def loads(self: Any, office: int) -> Any:
             yield from original(self, office)
+            truth.loaded.append(truth.now())
             for group in self.groups.values():
                 for name in group.members:
                     truth.comes(self, name)
@@ -213,6 +224,7 @@ def watched(truth: Truth) -> Iterator[None]:
         around(PingingCoordinator, "remove", remove)
         around(PingingCoordinator, "on_resigned", resigned)
         around(PingingCoordinator, "broadcast", broadcast)
+        around(DetailedDesignBroker, "_wait_is_over", wait_is_over)
         around(OverviewBroker, "_break_connections", broken)
         around(OverviewBroker, "_answer", answer)
         around(NewConsumerBroker, "__init__", init)
@@ -283,7 +295,7 @@ def _ms(time_ns: int | None) -> int:
 def _is_near(story: Story, time: int, known: int, most: int = 50) -> bool:
     """Whether a time of the timeline is a coordinator's. What reaches one that is frozen it learns later; one
     that loads a group begins its sessions then, which no frame of the draft shows."""
-    if story.simulated.run.design == "draft-3-loaded" and _after_trouble(story, known):
+    if any(at <= known <= at + SESSION_MS + most for at in story.truth.loaded):
         most = SESSION_MS
     if abs(time - known) <= most:
         return True

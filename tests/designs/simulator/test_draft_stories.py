@@ -7,22 +7,12 @@ import pytest
 from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differences, run_history
 
 SAMPLE = {
-    "draft-1": (2, 18, 26, 31, 53), "draft-2-overview": (7, 27), "draft-2": (0, 54), "draft-3": (9, 14),
-    "draft-3-loaded": (12,),
+    "draft-1": (2, 3, 18, 26, 31, 53, 99, 131, 132, 209, 230), "draft-2-overview": (7, 27, 75, 310, 441),
+    "draft-2": (0, 54), "draft-3": (9, 14, 66, 195, 435), "draft-3-loaded": (12, 63, 240),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
 
 MANY = 400
-
-DIFFERENT = {
-    "draft-1": {99, 131, 132, 230, 369},
-    "draft-2-overview": {75, 81, 144, 301, 307, 310, 343},
-    "draft-2": set[int](),
-    "draft-3": {66, 195},
-    "draft-3-loaded": {63, 240, 328},
-}
-"""Seeds below MANY whose timelines say something else: coordinators that crash one after the other. They may
-only become fewer."""
 
 
 def test_each_design_with_a_dialect_has_a_sample() -> None:
@@ -45,4 +35,4 @@ def test_timelines_of_many_histories(design: str, first: int) -> None:
         for seed in range(first, first + 50)
         if (reasons := differences(run_history(design, seed)))
     }
-    assert wrong.keys() <= DIFFERENT[design], wrong
+    assert not wrong
