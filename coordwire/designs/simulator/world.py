@@ -17,7 +17,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
@@ -33,7 +33,11 @@ from coordwire.testing.fault_plans import (
 if TYPE_CHECKING:
     from coordwire.designs.simulator.message_flow import MessageFlow
 
-__all__ = ["World"]
+__all__ = ["Latency", "World"]
+
+Latency: TypeAlias = tuple[int, int] | Callable[[Callable[[], float]], int]
+"""Of one way, in milliseconds: the least and the greatest, or what makes it of a source of numbers from 0 to
+1."""
 
 
 class Clock:
@@ -73,7 +77,7 @@ _CONNECT_TIMEOUT_MS = 10_000
 
 
 class World:
-    """latency: the least and the greatest of one way, in milliseconds. tap: sees what a capture would.
+    """latency: of one way; a link's bytes arrive in order whatever it is. tap: sees what a capture would.
     messages: those that consumers read, if any are simulated. paths: the faults of the network. on_reach:
     called when nodes can, or cannot, reach each other from now on."""
 
@@ -81,7 +85,7 @@ class World:
         self,
         *,
         seed: int = 0,
-        latency: tuple[int, int] = (1, 5),
+        latency: Latency = (1, 5),
         tap: Callable[[TapRecord], None] | None = None,
     ) -> None:
         self.seed = seed
@@ -94,7 +98,8 @@ class World:
         self.blocked_links: dict[int, Link] = {}
         self.messages: MessageFlow | None = None
         self.on_reach: Callable[[], None] | None = None
-        self._least, most = latency
+        self._draw = latency if callable(latency) else None
+        self._least, most = (0, 0) if callable(latency) else latency
         self._spread = most - self._least + 1
         self._random = Random(f"{seed}/network").random
         self._links = 0
@@ -124,7 +129,10 @@ class World:
 
     def latency(self, sender: str, receiver: str) -> int:
         """How long bytes take now."""
-        usual = self._least + int(self._random() * self._spread)
+        if self._draw is None:
+            usual = self._least + int(self._random() * self._spread)
+        else:
+            usual = self._draw(self._random)
         return usual + self.paths.extra_ms(sender, receiver)
 
     def is_cut(self, sender: str, receiver: str) -> bool:

@@ -1,4 +1,4 @@
-"""The eight designs compared: under the same fault plans, and by the size of the group.
+"""The eight designs compared: under the same fault plans, by the size of the group, and by scenario.
 
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
     python -m tests.designs.simulator.compare --write      put them into FIGURES, the plots into docs/
@@ -8,10 +8,10 @@
     python -m tests.designs.simulator.compare --kept FILE  go on where an earlier command was ended
 
 Rules: the same words give the same bytes, whatever the machine, and however often the command was ended and
-begun again: the figures of each size are kept in the file once they are known. A run of a fault plan is one
-group of four consumers and twelve partitions for two minutes. A run of a size has two partitions for each
-consumer, and one plan for all (`SIZE_PLAN`): a consumer comes, a machine is lost, a consumer is cut off, a
-coordinator crashes, each after the group has been quiet for a while.
+begun again: what is known is kept in the file. A run of a fault plan is one group of four consumers and
+twelve partitions for two minutes. A run of a size has two partitions for each consumer, and one plan for all
+(`SIZE_PLAN`): a consumer comes, a machine is lost, a consumer is cut off, a coordinator crashes, each after
+the group has been quiet for a while. What a scenario is, `scenarios` says.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -37,6 +38,7 @@ from coordwire.designs.simulator.runs import (
 from tests.designs.simulator.comparison_plots import bars, curves
 from tests.designs.simulator.leaders import leaders_table
 from tests.designs.simulator.pools import batches_table, pools_table
+from tests.designs.simulator.scenarios import SCENARIOS, Event, run, scenario_tables
 
 ROOT = Path(__file__).parent.parent.parent.parent
 FIGURES = ROOT / "tests" / "data" / "drafts" / "figures.md"
@@ -223,6 +225,18 @@ class KeptFigures:
         """As `of_groups`."""
         figures: Mapping[str, int] = self._figures("groups", design, subsets, of_groups)
         return figures
+
+    def of_scenario(self, name: str, design: str, seeds: int) -> list[Event]:
+        """The runs of a scenario. seeds: how many, times the scenario's weight."""
+        return [
+            Event(**self._figures(name, design, seed, partial(run, name)))
+            for seed in range(1, seeds * SCENARIOS[name].weight + 1)
+        ]
+
+    def table(self, make: Callable[[], str]) -> str:
+        """A table without a choice of designs."""
+        text: str = self._figures(make.__name__, "", 0, lambda _design, _number: {"text": make()})["text"]
+        return text
 
     def of_plans(self, design: str, plans: int) -> PlanFigures:
         """The figures of a design under so many plans."""
@@ -423,6 +437,7 @@ def compare(
     progress: Callable[[str], None] = lambda text: None,
     kept: KeptFigures | None = None,
     groups: bool = False,
+    seeds: int = 0,
 ) -> Comparison:
     kept = kept or KeptFigures()
     result: dict[str, PlanFigures] = {}
@@ -440,8 +455,15 @@ def compare(
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
     if groups:
         progress("many groups")
-        tables = groups_table(kept.of_groups), ends_table(), pools_table(), batches_table(), leaders_table()
-        parts[1:1] = tables
+        tables = ends_table, pools_table, batches_table, leaders_table
+        parts[1:1] = [groups_table(kept.of_groups), *map(kept.table, tables)]
+    if seeds:
+        events: dict[str, dict[str, list[Event]]] = {}
+        for name, scenario in SCENARIOS.items():
+            progress(name)
+            concerned = [design for design in designs if design in scenario.designs]
+            events[name] = {design: kept.of_scenario(name, design, seeds) for design in concerned}
+        parts += scenario_tables(events)
     return Comparison("\n".join(parts), plots(result, by_size))
 
 
@@ -472,7 +494,7 @@ def cells_of(text: str) -> dict[tuple[str, str, str], str]:
         elif not line.startswith("|"):
             columns = []
         elif not columns:
-            heading = heading if parts[0] == "consumers" else parts[0]
+            heading = heading if parts[0] in ("consumers", "scenario") else parts[0]
             columns = parts[1:]
         elif not line.startswith("|---"):
             cells |= {(heading, parts[0], name): cell for name, cell in zip(columns, parts[1:], strict=True)}
@@ -493,6 +515,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--plans", type=int, default=50, help="how many fault plans (50)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of groups, with commas")
+    parser.add_argument("--seeds", type=int, default=25, help="of each scenario (25)")
     parser.add_argument("--write", action="store_true", help="into the file, not to standard output")
     parser.add_argument("--check", action="store_true", help="print where the file has other figures")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="the figures, kept in a file")
@@ -502,7 +525,7 @@ def main() -> None:
     designs = options.designs.split(",")
     comparison = compare(
         options.plans, sizes, designs=designs, kept=KeptFigures(options.kept), groups=True,
-        progress=lambda text: print(text, file=sys.stderr, flush=True),
+        seeds=options.seeds, progress=lambda text: print(text, file=sys.stderr, flush=True),
     )  # fmt: skip
     if options.write:
         write(comparison)

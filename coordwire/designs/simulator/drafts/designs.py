@@ -81,11 +81,11 @@ def add_design(
     """Add the nodes of a design to a world.
 
     groups: among which the consumers are divided, "group-1" and so on if there are several. apart_ms: between
-    the starts of two consumers. session_ms: of consumers, with their coordinator or with ZooKeeper.
-    metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers (`BrokerSettings`); with
-    several `coordinators` each subset of the groups has its own. processors: how many each broker has, and
-    the microseconds that one needs for a message. dialect: another one with the design's messages, such as
-    "draft-2-in-0.8". Raises `KeyError` for an unknown design.
+    the starts of two consumers. session_ms: of consumers, with their coordinator or with ZooKeeper, and of
+    brokers with ZooKeeper. metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers
+    (`BrokerSettings`); with several `coordinators` each subset of the groups has its own. processors: how
+    many each broker has, and the microseconds that one needs for a message. dialect: another one with the
+    design's messages, such as "draft-2-in-0.8". Raises `KeyError` for an unknown design.
     """
     dialect = dialect or DRAFT_DESIGNS[design]
     run = DraftRun(world, design)
@@ -107,7 +107,7 @@ def add_design(
         settings = BrokerSettings(broker_id=number, address=address, **given_settings)
         world.add(
             address.host,
-            partial(_broker_process, design, dialect, settings, processors, note),
+            partial(_broker_process, design, dialect, settings, processors, session_ms, note),
             port=_PORT,
             at=number * 10,
         )
@@ -133,10 +133,10 @@ def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
 
 def _broker_process(
     design: str, dialect: Dialect, settings: BrokerSettings, processors: tuple[int, int] | None,
-    note: Callable[[int, str, Noted], None],
+    session_ms: int, note: Callable[[int, str, Noted], None],
 ) -> MachineProcess:  # fmt: skip
     return MachineProcess(
-        partial(_broker, design, settings), dialect, session_ms=_SESSION_MS, on_note=note,
+        partial(_broker, design, settings), dialect, session_ms=session_ms, on_note=note,
         pool=None if processors is None else ProcessorPool(*processors),
     )  # fmt: skip
 

@@ -105,12 +105,15 @@ class Cluster:
         if self._away_since is None:
             self._away_since = world.now
         if world.now - self._away_since >= self._failover_ms:
-            followers = [name for name in self.names if name != self.leader]
-            ready = [
-                name for name in followers if world.nodes[name].is_up and not world.nodes[name].is_frozen
-            ]
-            if ready:
-                self.elect(ready[0])
+            self.hand_over(self.leader)
+
+    def hand_over(self, name: str) -> None:
+        """Another node leads the partition from now on, if this one did and another one is up."""
+        nodes = self.world.nodes
+        followers = [other for other in self.names if other != name]
+        ready = [other for other in followers if nodes[other].is_up and not nodes[other].is_frozen]
+        if self.leader == name and ready:
+            self.elect(ready[0])
 
     def elect(self, name: str) -> None:
         """Another node, or the same again, leads the partition from now on."""

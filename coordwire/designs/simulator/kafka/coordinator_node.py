@@ -100,8 +100,11 @@ class CoordinatorProcess(Process):
         self._settle()
 
     def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
-        """`topic NAME PARTITIONS`: a topic has this many partitions now."""
-        if kind == "topic" and len(words) == 2 and words[1].isdecimal():
+        """`topic NAME PARTITIONS`: a topic has this many partitions now; `leave`: a shutdown in its order,
+        before which another node leads the partition."""
+        if kind == "leave":
+            self.cluster.hand_over(self.node.name)
+        elif kind == "topic" and len(words) == 2 and words[1].isdecimal():
             self.cluster.set_partitions(words[0], int(words[1]))
 
     def on_timer(self, key: str) -> None:

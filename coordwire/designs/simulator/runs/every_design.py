@@ -18,7 +18,8 @@ that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -105,13 +106,16 @@ def add_design(
     metadata_ms: int = METADATA_MS,
     groups: int = 1,
     subsets: int = 1,
+    client: Mapping[str, Any] | None = None,
 ) -> DesignRun:
     """Add the nodes of any design to a world: one group that reads one topic, or several that do.
 
     groups: among which the consumers are divided, "group-1" and so on if there are several. subsets: of the
     groups, each with a coordinator among the brokers; for draft-2, its overview and draft-3, whose documents
     have that. apart_ms: between the starts of two consumers. metadata_ms: between the times at which a
-    consumer of draft 3 and of today's designs asks for metadata. Raises `KeyError` for an unknown design.
+    consumer of draft 3 and of today's designs asks for metadata. client: settings of `GroupClientConfig` for
+    today's designs; an `instance_id` gets the consumer's number, as each has its own. Raises
+    `KeyError` for an unknown design.
     """
     if design in DRAFT_DESIGNS:
         draft = add_draft(
@@ -124,6 +128,7 @@ def add_design(
     return _OfKafka(
         world, design, members=members, topics={topic: partitions}, coordinators=coordinators,
         session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms, groups=groups,
+        client=client or {},
     )  # fmt: skip
 
 
@@ -181,6 +186,7 @@ class _OfKafka(DesignRun):
     def __init__(
         self, world: World, design: str, *, members: int, topics: dict[str, int], coordinators: int,
         session_ms: int, apart_ms: int, metadata_ms: int, groups: int,
+        client: Mapping[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(world, design)
         self._departures: list[RunNote] = []
@@ -205,8 +211,10 @@ class _OfKafka(DesignRun):
                 group_id=group_ids[(number - 1) % groups], topics=tuple(topics), coordinators=names,
                 client_id=f"consumer-{number}",
                 session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms,
-                metadata_interval_ms=metadata_ms,
+                metadata_interval_ms=metadata_ms, **client,
             )  # fmt: skip
+            if config.instance_id is not None:
+                config = replace(config, instance_id=f"{config.instance_id}-{number}")
             world.add(f"consumer-{number}", partial(make, config), at=_FIRST_MS + number * apart_ms)
 
     def _note_departure(self, event: MemberLeft) -> None:

@@ -22,7 +22,7 @@ from coordwire.designs.simulator.runs.every_design import (
 )
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, RunObserver, TrafficCount, measure
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
-from coordwire.designs.simulator.world import World
+from coordwire.designs.simulator.world import Latency, World
 from coordwire.testing.fault_plans import PlannedFault
 
 __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
@@ -56,9 +56,10 @@ def simulate(
     duration_ms: int = 60_000,
     session_ms: int = SESSION_MS,
     metadata_ms: int = METADATA_MS,
-    latency: tuple[int, int] = (1, 5),
+    latency: Latency = (1, 5),
     groups: int = 1,
     subsets: int = 1,
+    client: Mapping[str, Any] | None = None,
     messages: bool = False,
     flow: Mapping[str, Any] | None = None,
     pcap: BinaryIO | None = None,
@@ -68,7 +69,7 @@ def simulate(
     once in a design in which each of them makes all that came before it rebalance at once; in the others
     these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
-    latency: the least and the greatest of one way, in milliseconds. groups, subsets: as for `add_design`.
+    latency: as for `World`. groups, subsets, client: as for `add_design`.
     messages: let them flow, and count how often each is delivered; flow: settings of `MessageFlow` for that.
     pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
     design.
@@ -86,6 +87,7 @@ def simulate(
     run = add_design(
         world, design, members=members, partitions=partitions, coordinators=coordinators,
         session_ms=session_ms, metadata_ms=metadata_ms, groups=groups, subsets=subsets,
+        client=client,
         apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
     )  # fmt: skip
     if messages:
