@@ -15,6 +15,7 @@ from coordwire.timeline.events import (
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     Kind,
     LagMeasured,
@@ -100,6 +101,8 @@ class GroupStory:
                 self._leaves(event)
             case GroupConverted():
                 self.kind = event.kind
+            case GroupDeleted():
+                self.lag.clear()
             case RebalanceBegan():
                 self.kind = event.kind
                 self.rebalances += 1

@@ -92,6 +92,10 @@ class ClassicState(Group):
         """The JoinGroups of the consumer group that this one was, which are not answered yet."""
         self.waiting = waiting
 
+    def begin_anew(self) -> None:
+        """The group is known to be new: none of this id is left."""
+        self._known_from_start = True
+
     def adopt(self) -> None:
         """The members are those of the consumer group that this one was."""
         self._known_from_start = True
@@ -440,6 +444,10 @@ class ClassicState(Group):
             self._lose_member(self.goes(name, moment, departure, inferred=True), moment)
         if self.rebalance is not None and self.rebalance.generation is None:
             self.end("superseded", place)
+
+    def empty_by(self, place: Seen) -> None:
+        self.over_by(place)
+        super().empty_by(place)
 
     def _remove_all_meanwhile(self, place: Seen) -> None:
         """The same while a rebalance is under way, whose members may wait for their answers."""
