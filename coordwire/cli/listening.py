@@ -177,6 +177,10 @@ class Receivers:
         for place in self._places:
             place.add(connection, data, to_client=to_client)
 
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        for place in self._places:
+            place.ended(connection, to_client=to_client, aborted=aborted)
+
 
 def capture_file(path: Path, mode: str) -> BinaryIO:
     """Open a capture to write, which only its user can read: a file that exists gets that mode too.

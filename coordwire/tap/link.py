@@ -117,6 +117,7 @@ class TapLink:
         """One waits for its answer; what comes after it is not read until then."""
         self._owed_tokens = 0
         self._record: RecordedConnection | None = None
+        self._first_ended: LinkSide | None = None
         self._reading = FrameReading(hub)
         self.peer = "a client"
 
@@ -248,6 +249,7 @@ class TapLink:
     def peer_ended(self, side: LinkSide) -> None:
         if self._is_over:
             return
+        self._first_ended = self._first_ended or side
         if side is self.client and self._run is not None:
             self._end()
         elif self._patience is None:
@@ -304,7 +306,9 @@ class TapLink:
             run.close()
         self._unanswered.clear()
         if self._record is not None:
-            self._record.close()
+            first = self._first_ended
+            reset = first is not None and first.was_reset
+            self._record.close(by_broker=first is not self.client, aborted=reset)
         self.client.close()
         self.broker.close()
         self._hub.leave(self)

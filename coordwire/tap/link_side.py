@@ -113,6 +113,8 @@ class LinkSide(asyncio.BufferedProtocol):
         self._is_tls = False
         self.is_full = False
         """Whether the peer has to take what was written before more comes."""
+        self.was_reset = False
+        """Whether the peer ended it by an RST."""
         self._granted = 0
         self._passing = 0
         """The bytes that are still to come of a frame that passes in pieces."""
@@ -159,6 +161,7 @@ class LinkSide(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
         self.is_full = False
+        self.was_reset = isinstance(exc, ConnectionResetError)
         if self._ending is not None:
             self._ending.cancel()
         self._end_of_stream()

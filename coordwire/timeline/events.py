@@ -24,6 +24,7 @@ __all__ = [
     "CoordinatorFound",
     "ErrorMet",
     "GroupConverted",
+    "GroupDeleted",
     "GroupEvent",
     "HowEnded",
     "Idle",
@@ -235,6 +236,16 @@ class GroupConverted(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDeleted(GroupEvent):
+    """The group is gone, with what it committed: one of this id that comes later is another group. client_id:
+    who asked for it, None where that is not known; inferred: from the next group of this id, which only a
+    group that was deleted makes room for."""
+
+    client_id: str | None = None
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceBegan(GroupEvent):
     """The first sign of a rebalance. member_id: who caused it; client_id: the client that did, if it had no
     member id yet; detail: what speaks for the cause."""
@@ -381,8 +392,9 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, BrokerAway, CaptureHole, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan,
-        RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        CoordinatorFound, BrokerAway, CaptureHole, MemberJoined, MemberLeft, GroupConverted, GroupDeleted,
+        RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered,
+        TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

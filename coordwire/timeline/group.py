@@ -173,6 +173,12 @@ class Group:
 
     # --- members ---
 
+    def empty_by(self, place: Seen) -> None:
+        """The group has no members by then, whatever was seen of them."""
+        for name in list(self.members):
+            self.remove(name, place, "removed", inferred=True)
+        self.end("empty", place)
+
     def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)

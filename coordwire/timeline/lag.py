@@ -46,16 +46,22 @@ class Lag:
 
     def __init__(self) -> None:
         self._ends: OrderedDict[Partition, int] = OrderedDict()
-        self._committed: OrderedDict[Partition, OrderedDict[str, int]] = OrderedDict()
+        self._committed: OrderedDict[Partition, OrderedDict[str, tuple[int, int]]] = OrderedDict()
         self._reported: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
         self._beyond: OrderedDict[Partition, None] = OrderedDict()  # by an end that was seen earlier
         self._open: OrderedDict[str, OrderedDict[tuple[str, TopicPartition], int]] = OrderedDict()
         self._anew: OrderedDict[str, str | int] = OrderedDict()
+        self._lives: OrderedDict[str, int] = OrderedDict()  # of groups that were deleted
         self._deletions = 0
 
     def made_anew(self, topic: str, topic_id: str) -> None:
         """The topic of this name is the one with this id, and was another one before."""
         remember(self._anew, topic, topic_id, MOST)
+
+    def group_deleted(self, group: str) -> None:
+        """The group was deleted, with what it committed."""
+        self._deletions += 1
+        remember(self._lives, group, self._deletions, MOST)
 
     def deleted(self, topic: str) -> None:
         """The topic of this name was deleted."""
@@ -77,7 +83,7 @@ class Lag:
         if groups is None:
             groups = OrderedDict()
             remember(self._committed, key, groups, MOST)
-        remember(groups, group, offset, MOST)
+        remember(groups, group, (offset, self._lives.get(group, 0) if self._lives else 0), MOST)
         if key not in self._ends:
             return ()
         measured = self._measure(group, partition, key, place, at_once=True)
@@ -95,6 +101,9 @@ class Lag:
             return ()
         every = []
         for group in list(islice(iter(groups), MOST_AT_ONCE)):
+            if self._lives and self._is_past(group, groups):
+                del groups[group]
+                continue
             groups.move_to_end(group)
             measured = self._measure(group, partition, key, place, at_once=False)
             if measured is not None:
@@ -111,16 +120,20 @@ class Lag:
         where what it committed is beyond the end."""
         key = self._partition(partition) if self._anew else partition
         end, groups = self._ends.get(key), self._committed.get(key)
-        if end is None or groups is None or group not in groups:
+        if end is None or groups is None or group not in groups or self._is_past(group, groups):
             return None
-        return max(end - groups[group], 0)
+        return max(end - groups[group][0], 0)
+
+    def _is_past(self, group: str, groups: OrderedDict[str, tuple[int, int]]) -> bool:
+        """Whether what a group committed in a partition went with the group."""
+        return groups[group][1] != self._lives.get(group, 0)
 
     def _measure(
         self, group: str, partition: TopicPartition, key: Partition, place: Seen, *, at_once: bool
     ) -> LagMeasured | None:
         """A group's lag in a partition of which both ends are known, if it is new."""
         end = self._ends[key]
-        committed = self._committed[key][group]
+        committed, _ = self._committed[key][group]
         lag, reason = end - committed, None
         if lag < 0:
             reason = _EARLIER if at_once else _BEYOND

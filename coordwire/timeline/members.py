@@ -25,7 +25,8 @@ class Member:
     was seen, answered or not; silence: from when until when it sent nothing, the last time; revokes_ns:
     since when it shall give up what it has; standby: a streams group's member's standby tasks, as it was last
     given them; standby_changed: and has not reported yet; reason: why it joins, as its last JoinGroup says;
-    unseen: its requests are missing since its last one."""
+    offers: that one's protocols with their metadata, hashed, None if it wasn't seen; unseen: its requests are
+    missing since its last one."""
 
     member_id: str
     client_id: str | None = None
@@ -50,12 +51,14 @@ class Member:
     standby: Owned = frozenset()
     standby_changed: bool = False
     reason: str | None = None
+    offers: int | None = None
     unseen: bool = False
 
     def subscribe(self, joining: Member) -> None:
         """It subscribes as its JoinGroup says, if that could be read."""
         self.topics = joining.topics or self.topics
         self.protocols = joining.protocols or self.protocols
+        self.offers = joining.offers
 
 
 class Members(OrderedDict[str, Member]):

@@ -14,7 +14,8 @@ __all__ = ["Rebalance", "Trigger"]
 
 class Trigger(NamedTuple):
     """A cause as far as it is known; see `coordwire.timeline.events.RebalanceBegan`. asker: the member that
-    asks to be let in and has no id yet, whose client's id others may have too."""
+    asks to be let in and has no id yet, whose client's id others may have too; follows: whether it is a
+    JoinGroup that a steady group merely answers."""
 
     cause: Cause
     member_id: str | None = None
@@ -22,6 +23,7 @@ class Trigger(NamedTuple):
     detail: str = ""
     client_id: str | None = None
     asker: Member | None = None
+    follows: bool = False
 
 
 @dataclass(slots=True)

@@ -4,7 +4,9 @@ Each function gives the cause that one sign speaks for. Rules, of each the first
 
 - a classic member joins (`of_join`): it is a static member that is back under a new id; the group was empty;
   it is new; it subscribes to other topics; it has given up partitions (KIP-429); it was asked to by a
-  coordinator that moved; it is the leader, whose topics' metadata may have changed; it joins again.
+  coordinator that moved; it is the leader, whose topics' metadata may have changed; it joins again. A
+  follower that offers what it did when it joined is answered at once by a steady group: another is the cause
+  (`of_joins`).
 - a member joins a group whose coordinator assigns (`of_first_heartbeat`): it was in, and is again; it is a
   static member that is back; the group was empty; it is new.
 - members are asked to join again (`of_rejoin_demand`): a JoinGroup of another member waits; a member was
@@ -30,7 +32,7 @@ from coordwire.timeline.rebalance import Rebalance, Trigger
 
 __all__ = [
     "between_records", "of_death", "of_epoch", "of_first_heartbeat", "of_generation", "of_join",
-    "of_rejoin_demand", "of_unseen_epoch",
+    "of_joins", "of_rejoin_demand", "of_unseen_epoch",
 ]  # fmt: skip
 
 FIRST_GENERATION = 1
@@ -71,7 +73,21 @@ def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_fro
         )
     if member_id == group.leader:
         return Trigger("leader_rejoined", member_id, detail=member.reason or METADATA)
-    return Trigger("member_rejoined", member_id, inferred=group.leader is None, detail=member.reason or "")
+    knows = group.leader is not None
+    is_unchanged = knows and old.offers is not None and old.offers == member.offers
+    return Trigger(
+        "member_rejoined", member_id, inferred=not knows, detail=member.reason or "", follows=is_unchanged
+    )
+
+
+def of_joins(triggers: Iterable[Trigger]) -> tuple[int, Trigger]:
+    """Which of the JoinGroups that wait is the cause, counted from 0, the first first. If each is a
+    follower's that changes nothing, the cause is something else."""
+    for number, trigger in enumerate(triggers):
+        if not trigger.follows:
+            return number, trigger
+    detail = "followers that change nothing join again, and nothing seen that would cause it"
+    return 0, Trigger("unknown", inferred=True, detail=detail)
 
 
 def of_generation(rebalance: Rebalance) -> Trigger:

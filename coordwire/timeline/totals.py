@@ -15,6 +15,7 @@ from coordwire.timeline.events import (
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     Kind,
     LagMeasured,
@@ -47,9 +48,9 @@ class GroupStory:
     last's end. idle_ns: for how long at least one partition had no consumer; idle: for how long each had
     none, of a bounded number; waited: by how much the lag grew meanwhile.
     caused: by client (None: by no member) the causes of rebalances; shared: clients' ids that several members
-    had at a time; restarted: those of a single member at a time that left, or whose connections ended, and
-    that came again from another connection. lag: the last of each partition, below 0 where what is committed
-    is beyond the end. errors: how often each code was met.
+    had at a time; restarted: those of a single member at a time whose connections ended, and that came again
+    from another connection (who merely leaves and comes may be one process). lag: the last of each partition,
+    below 0 where what is committed is beyond the end. errors: how often each code was met.
     """
 
     group: str
@@ -100,6 +101,8 @@ class GroupStory:
                 self._leaves(event)
             case GroupConverted():
                 self.kind = event.kind
+            case GroupDeleted():
+                self.lag.clear()
             case RebalanceBegan():
                 self.kind = event.kind
                 self.rebalances += 1
@@ -144,7 +147,7 @@ class GroupStory:
         self._goes(event.member_id)
         if event.client_id and event.member_id not in self._clients:  # its coming is not among the events
             remember(self._clients, event.member_id, event.client_id, MOST_CLIENTS)
-        if event.how == "left" or (event.ending is not None and event.ending.how in ("closed", "reset")):
+        if event.ending is not None and event.ending.how in ("closed", "reset"):
             host = self._hosts.get(event.member_id)
             remember(self._former_hosts, self._client(event.member_id), host, MOST_CLIENTS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import threading
 import tracemalloc
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from coordwire import Connection
 from coordwire.broker.harness.traffic import LiveTraffic, Traffic
 from coordwire.capture import Capture, FrameEntry
+from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.formats.source import Packet
 from coordwire.messages import HeartbeatRequest
 
 
@@ -50,6 +53,22 @@ def test_what_was_sent_is_in_the_capture() -> None:
     live.close()
     assert sorted(frames(out.getvalue())) == ["a", "b"]
     assert (live.lost, ended) == (0, [1])
+
+
+def test_the_end_of_a_connection_is_in_the_capture_with_its_sequence_numbers() -> None:
+    out = Kept()
+    live = LiveTraffic(out)
+    number = live.opened(("127.0.0.1", 5000), ("127.0.0.1", 9092))
+    live.add(number, b"abc", to_client=False)
+    live.ended(number, to_client=True, aborted=False)
+    live.close()
+    packets = list(read_packets(Kept(out.getvalue())))
+    tcp = [struct.unpack_from(">HHIIBB", packet.data, 34) for packet in packets if isinstance(packet, Packet)]
+    first, broker, client, last = ((fields[0], *fields[2:4], fields[5]) for fields in tcp[3:])
+    assert first == (5000, 1001, 5001, 0x18)
+    assert broker == (9092, 5001, 1004, 0x11)
+    assert client == (5000, 1004, 5002, 0x11)
+    assert last == (9092, 5002, 1005, 0x10)
 
 
 def test_a_connection_that_lost_a_piece_is_written_no_more() -> None:

@@ -35,6 +35,7 @@ KEYS = {
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
     "groupConverted": ["kindBefore", "kind", "memberId", "inferred"],
+    "groupDeleted": ["clientId", "inferred"],
     "offsetCommitted": [
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",

@@ -19,6 +19,7 @@ from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -33,6 +34,7 @@ from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.timeline.events import (
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     MemberJoined,
     MemberLeft,
@@ -99,6 +101,8 @@ def _short(event: GroupEvent) -> str:
             return f"{event.outcome} {event.generation} {len(event.members)}"
         case GroupConverted():
             return f"{event.kind_before} > {event.kind}"
+        case GroupDeleted():
+            return "deleted"
         case OffsetCommitted():
             return f"offset {event.topic} {event.offset}"
     raise AssertionError(event)
@@ -131,6 +135,25 @@ def test_a_member_that_leaves_is_told_with_its_reason() -> None:
     assert kinds(events) == [f"left {member_id}", f"began member_left {member_id}", "empty 2 0"]
     assert isinstance(leaving, MemberLeft)
     assert leaving.reason == "the shop is closed"
+
+
+def test_a_deleted_group_is_told_once_its_tombstones_are_durable() -> None:
+    bench = Witness()
+    bench.ask(commit(5), 8)
+    bench.drain_events()
+    bench.send(DeleteGroupsRequest(groups_names=["simple"]), 2)
+    assert bench.drain_events() == []
+    bench.confirm()
+    assert kinds(bench.drain_events()) == ["offset orders -1", "deleted"]
+
+
+def test_an_empty_classic_group_that_becomes_a_consumer_group_is_not_deleted() -> None:
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.ask(LeaveGroupRequest(group_id="payments", members=[MemberIdentity(member_id=member_id)]), 5)
+    bench.drain_events()
+    bench.come("a")
+    assert "deleted" not in kinds(bench.drain_events())
 
 
 def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:

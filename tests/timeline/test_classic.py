@@ -243,10 +243,31 @@ def test_a_leader_that_joins_again() -> None:
     script = Script().steady("a", "b")
     script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, script.join("a"), script.join("b"))
     assert cause(script) == ("leader_rejoined", "a-id", False)
-    follower = Script().steady("a", "b")
-    asked = follower.join("b"), follower.join("a")
-    follower.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
-    assert cause(follower) == ("member_rejoined", "b-id", False)
+    later = Script().steady("a", "b")  # a follower that changes nothing can't begin a rebalance
+    asked = later.join("b"), later.join("a")
+    later.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    assert cause(later) == ("leader_rejoined", "a-id", False)
+
+
+def test_a_follower_that_joins_again() -> None:
+    changed = Script().steady("a", "b")
+    asked = changed.join("b", owned={"t": [1]}), changed.join("a")
+    changed.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    assert cause(changed) == ("member_rejoined", "b-id", False)
+    same = Script().steady("a", "b", "c")
+    asked = same.join("b"), same.join("c")
+    same.joined(2, "a-id", *asked)  # the leader's own JoinGroup is not in the capture
+    same.sync(2, {"b": {"t": [0]}, "c": {"t": [1]}})
+    assert cause(same) == ("unknown", None, True)
+
+
+def test_who_left_is_the_cause_though_a_follower_joins_again() -> None:
+    script = Script().steady("a", "b", "c")
+    again = script.join("b")
+    script.leave("c")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, again, script.join("a"))
+    assert cause(script) == ("member_left", "c-id", False)
 
 
 def test_a_coordinator_that_moved() -> None:

@@ -195,7 +195,8 @@ class ClientLink(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("connection from %s ended", self._peer)
         if self._record is not None:
-            self._record.close()
+            ends, reset = self._state is _CLOSED, isinstance(exc, ConnectionResetError)
+            self._record.close(by_broker=ends and not reset, aborted=reset)
         self._transport = None
         self._state = _CLOSED
         self._hub.leave(self)

@@ -42,6 +42,9 @@ class Recording(Protocol):
     def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
         """Bytes went over a connection."""
 
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        """A connection is over. to_client: whether the broker ended it; aborted: by an RST."""
+
 
 class RecordedConnection:
     """A connection. waiting: where requests wait for their answers; None if secrets are recorded too."""
@@ -71,14 +74,13 @@ class RecordedConnection:
         if data:
             self._traffic.add(self._number, data, to_client=to_client)
 
-    def close(self) -> None:
-        """Record the frames that the connection ends in; nothing follows."""
-        if self._frames is None:
-            return
+    def close(self, *, by_broker: bool, aborted: bool = False) -> None:
+        """Record the frames that the connection ends in, and its end; nothing follows. aborted: by an RST."""
         for to_client in (False, True):
-            remainder = self._frames.close(to_client=to_client)
+            remainder = b"" if self._frames is None else self._frames.close(to_client=to_client)
             if remainder:
                 self._traffic.add(self._number, remainder, to_client=to_client)
+        self._traffic.ended(self._number, to_client=by_broker, aborted=aborted)
 
 
 _NUMBERS = struct.Struct(">hhi").unpack_from

@@ -31,7 +31,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
-from coordwire.capture.formats.pcap import Ends, pcap_parts, pcapng_parts
+from coordwire.capture.formats.pcap import CLOSED, RESET, Ends, pcap_parts, pcapng_parts
 from coordwire.codec import Message
 
 if TYPE_CHECKING:
@@ -85,6 +85,15 @@ class Traffic:
             self._size += len(data) + PIECE_COST
             now = self._began + time.perf_counter_ns()
             self._pieces.append((now, connection, to_client, bytes(data)))
+
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        """A connection is over. to_client: whether the broker ended it; aborted: by an RST."""
+        with self._lock:
+            if connection < 0 or self._size + PIECE_COST > self._most:
+                return
+            self._size += PIECE_COST
+            now = self._began + time.perf_counter_ns()
+            self._pieces.append((now, connection, to_client, RESET if aborted else CLOSED))
 
     # --- to look at ---
 
@@ -163,6 +172,13 @@ class LiveTraffic:
                 return
             self._waiting += len(data) + PIECE_COST
         self._queue.put((time.time_ns(), connection, to_client, bytes(data)))
+
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        with self._lock:
+            if connection < 0 or connection in self._lost or self._waiting + PIECE_COST > self._most:
+                return
+            self._waiting += PIECE_COST
+        self._queue.put((time.time_ns(), connection, to_client, RESET if aborted else CLOSED))
 
     def close(self) -> None:
         """Write what waits, and end; a reader that has stopped is waited for."""

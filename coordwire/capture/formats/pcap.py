@@ -10,8 +10,9 @@ Written here and not left to dpkt, because dpkt's readers give times as floats, 
 link type and clock only, trust every length field, and say neither where a file is cut nor that it is.
 
 `as_pcap` writes frames: Ethernet, IPv4 and TCP around them, one packet a piece. Each connection begins with
-its handshake and has ports of its own, unless its ends are given; sequence numbers add up; checksums are left
-0, as captures on the sending machine have them.
+its handshake and has ports of its own, unless its ends are given, and ends with a FIN of both sides or an RST
+(`CLOSED`, `RESET`); sequence numbers add up; checksums are left 0, as captures on the sending machine have
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from coordwire.capture.formats.pcapng import SECTION, read_pcapng
 from coordwire.capture.formats.source import InputWindow, Packet, Readable, Walks
 from coordwire.errors import Malformed, UnreadableRange
 
-__all__ = ["MAGICS", "Ends", "as_pcap", "pcap_parts", "pcapng_parts", "read_packets"]
+__all__ = ["CLOSED", "MAGICS", "RESET", "Ends", "as_pcap", "pcap_parts", "pcapng_parts", "read_packets"]
 
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
 MAGICS = {
@@ -196,9 +197,18 @@ _TCP = struct.Struct(">HHIIBBHHH")
 _ETHERNET = bytes(12) + b"\x08\x00"
 _CLIENT, _BROKER = "10.0.0.1", "10.0.0.2"
 _PORT, _BROKER_PORT = 40_000, 9092
-_PSH, _SYN, _ACK = 0x08, 0x02, 0x10
+_FIN, _SYN, _RST, _PSH, _ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 PIECE = 32_000
 """Bytes of a frame in one packet; IPv4 has 64 KB."""
+
+
+class _Close(bytes):
+    """The end of a connection in the place of a frame, which has no bytes."""
+
+
+CLOSED, RESET = _Close(), _Close()
+"""In the place of a frame's bytes: its sender ends the connection, which the other side answers in kind; or
+its sender resets it."""
 
 
 class Ends(NamedTuple):
@@ -227,7 +237,8 @@ def pcap_parts(
     frames: Iterable[tuple[int, int, bool, bytes]], ends_of: Callable[[int], Ends] = _numbered
 ) -> Iterator[bytes]:
     """The same piece by piece, for captures that are larger than memory. A frame without bytes becomes a
-    packet that only acknowledges. ends_of: gives the ends of a connection."""
+    packet that only acknowledges; `CLOSED` or `RESET` is the last of its connection. ends_of: gives the ends
+    of a connection."""
     yield _GLOBAL
     for time_ns, packet in _packets(frames, ends_of):
         seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
@@ -247,6 +258,10 @@ def pcapng_parts(
         yield b"".join((head, packet, padding, length.to_bytes(4, "little")))
 
 
+_CLOSING = [((back, _FIN | _ACK), (not back, _FIN | _ACK), (back, _ACK)) for back in (False, True)]
+"""By whether the broker closes: the packets of an orderly end."""
+
+
 def _packets(
     frames: Iterable[tuple[int, int, bool, bytes]], ends_of: Callable[[int], Ends]
 ) -> Iterator[tuple[int, bytes]]:
@@ -258,6 +273,11 @@ def _packets(
             numbers = known[connection] = [1000, 5000]
             for answer, flags in ((False, _SYN), (True, _SYN | _ACK), (False, _ACK)):
                 yield time_ns, _packet(ends_of(connection), answer, numbers, b"", flags)
+        if isinstance(data, _Close):
+            sides = ((back, _RST | _ACK),) if data is RESET else _CLOSING[back]
+            for side, flags in sides:
+                yield time_ns, _packet(ends_of(connection), side, numbers, b"", flags)
+            continue
         for at in range(0, max(len(data), 1), PIECE):
             piece = data[at : at + PIECE]
             yield (
@@ -281,5 +301,5 @@ def _packet(between: Ends, back: bool, numbers: Numbers, data: bytes, flags: int
         ports, ends = ports[::-1], ends[::-1]
     acknowledged = numbers[1 - back] if flags & _ACK else 0
     segment = _TCP.pack(*ports, numbers[back], acknowledged, 5 << 4, flags, 65_535, 0, 0) + data
-    numbers[back] += len(data) + bool(flags & _SYN)
+    numbers[back] += len(data) + bool(flags & (_SYN | _FIN))
     return _ETHERNET + _IPV4.pack(0x45, 0, 20 + len(segment), 0, 0x4000, 64, 6, 0, *ends) + segment

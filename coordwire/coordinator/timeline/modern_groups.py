@@ -40,6 +40,7 @@ from coordwire.messages import (
 from coordwire.timeline.events import (
     Cause,
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     Kind,
     Leaving,
@@ -70,6 +71,9 @@ _ASSIGNMENT_KEYS: Final[dict[type[Any], Kind]] = {
     ShareGroupCurrentMemberAssignmentKey: "share",
     StreamsGroupCurrentMemberAssignmentKey: "streams",
 }
+CONVERTED: Final = ("classic", "consumer")
+"""The kinds of groups that become another, and then keep their offsets."""
+
 _KINDS = _MEMBER_KEYS | _EPOCH_KEYS | _TARGET_KEYS | _ASSIGNMENT_KEYS
 """All records that count; in a compacted log a group may begin with any of them."""
 
@@ -182,11 +186,18 @@ class ModernGroups:
     def records(self, now: int, records: Iterable[LogRecord], because: AppendCause) -> None:
         """The records of one append are durable; those of commits are another's."""
         changes: dict[str, _Change] = {}
+        cleared: set[str] = set()
         for record in records:
             if not isinstance(record.key, OffsetCommitKey):
                 self._take_up(record, changes)
+            elif record.value is None:
+                cleared.add(record.key.group)
         for group_id, change in changes.items():
+            group = self._groups.get(group_id)
             self._tell(now, group_id, change, because)
+            over = (change.ended or change.was_classic) and not change.classic and change.epoch is None
+            if over and (group_id in cleared or (group is not None and group.kind not in CONVERTED)):
+                self._report(GroupDeleted(**self._rebalances.place(group_id, now)))
 
     # --- records ---
 

@@ -19,6 +19,7 @@ from coordwire.embedded import open_embedded
 from coordwire.timeline.consumer_data import assigned_partitions, id_text, owned, subscribe
 from coordwire.timeline.events import (
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     Kind,
     Leaving,
@@ -103,11 +104,17 @@ class _Story:
         self._last = Seen(None, "", 0)
         self._leaving: _LogGroup | None = None  # the group that the last write took members out of
         self._write = -1  # when that was, which all of its records say
+        self._cleared: tuple[str | None, int] = "", -1  # whose offset a tombstone took last, and that write
+        self._ended: tuple[str, int, Seen] | None = None  # whose tombstone ended such a write
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
         self._last = place
+        if self._ended is not None and self._ended[:2] != (record.group, record.timestamp_ms):
+            yield from self._delete()
         if kind in ("OffsetCommit", "LegacyOffsetCommit"):
+            if record.value is None:
+                self._cleared = record.group, record.timestamp_ms
             if not record.transactional:
                 yield from _commit(record, place)
             return
@@ -116,6 +123,10 @@ class _Story:
         family, _, fact = kind.partition("Group")
         if kind != "GroupMetadata" and family not in _KINDS:
             return
+        if kind == "GroupMetadata" or fact == "Metadata":
+            cleared = self._cleared == (record.group, record.timestamp_ms) or family in ("Share", "Streams")
+            ends = record.value is None and cleared
+            self._ended = (record.group, record.timestamp_ms, place) if ends else None  # else it converts
         group = self._group(record.group, _KINDS.get(family, "classic"))
         if self._leaving is not None and (self._leaving is not group or self._write != record.timestamp_ms):
             yield from self._settle()
@@ -128,6 +139,14 @@ class _Story:
         yield from group.drain()
         if record.value is None and fact == "Metadata" and not group.leaving:
             self._forget(group)
+
+    def _delete(self) -> Iterator[GroupEvent]:
+        """A write took a group's offsets, and ended with its tombstone: what converts keeps its offsets."""
+        yield from self._settle()
+        if self._ended is not None:
+            group_id, _, place = self._ended
+            yield GroupDeleted(group=group_id, **place._asdict())
+            self._ended = None
 
     def _settle(self) -> Iterator[GroupEvent]:
         """Who was taken out of a group by the last write, and not put in again by it, has left."""
@@ -145,7 +164,7 @@ class _Story:
 
     def finish(self) -> Iterator[GroupEvent]:
         """The events that only the end of the log shows."""
-        yield from self._settle()
+        yield from self._delete()
         for group in self._groups.values():
             if group.rebalance is not None:
                 group.rebalance.generation = group.generation

@@ -34,7 +34,7 @@ from coordwire.timeline.from_wire.written_generation import WrittenGeneration
 from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.rebalance_cause import of_generation, of_join
+from coordwire.timeline.rebalance_cause import of_generation, of_join, of_joins
 
 __all__ = ["ClassicGroup"]
 
@@ -309,7 +309,7 @@ class ClassicGroup(ClassicState):
             return rebalance
         self.end("superseded", place)
         trigger = of_join(self, member, moved_coordinator=False, known_from_start=self._known_from_start)
-        return self.begin(trigger, request_place)
+        return self.begin(of_joins([trigger])[1], request_place)
 
     # --- generations ---
 

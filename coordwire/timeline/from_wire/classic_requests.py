@@ -84,6 +84,7 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
         session_timeout_ms=message.session_timeout_ms, classic=True,
         rebalance_timeout_ms=max(message.rebalance_timeout_ms, 0) or message.session_timeout_ms,
         reason=message.reason or None,
+        offers=hash(tuple((protocol.name, protocol.metadata) for protocol in message.protocols)),
     )  # fmt: skip
     for offer in message.protocols[:1]:
         subscribe_by_offer(member, offer, message.protocol_type)

@@ -20,6 +20,7 @@ Rules: frames may come in any order; in a group of many members, none is looked 
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.evidence import Seen, is_before, remember
@@ -31,7 +32,7 @@ from coordwire.timeline.from_wire.written_generation import WrittenGeneration
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.rebalance_cause import of_rejoin_demand
+from coordwire.timeline.rebalance_cause import of_joins, of_rejoin_demand
 
 __all__ = ["MOST_WAITING", "ClassicState"]
 
@@ -90,6 +91,10 @@ class ClassicState(Group):
     def awaits(self, waiting: PendingJoins) -> None:
         """The JoinGroups of the consumer group that this one was, which are not answered yet."""
         self.waiting = waiting
+
+    def begin_anew(self) -> None:
+        """The group is known to be new: none of this id is left."""
+        self._known_from_start = True
 
     def adopt(self) -> None:
         """The members are those of the consumer group that this one was."""
@@ -257,14 +262,14 @@ class ClassicState(Group):
     # --- signs of a rebalance ---
 
     def _begin_with_joins(self) -> Rebalance | None:
-        """Begin a rebalance whose cause is the first of the JoinGroups that wait."""
+        """Begin a rebalance whose cause is the first of the JoinGroups that wait and can be one."""
         if not self._causes:
             return None
         self._sync_phase_over(next(iter(self._causes)), near_ns=0)  # it may have been over before
-        place, trigger = self._causes.popitem(last=False)
-        later_places, self._causes = self._causes, OrderedDict()
-        rebalance = self._disturbed(trigger, place)
-        for join_place in (place, *later_places):
+        causes, self._causes = self._causes, OrderedDict()
+        number, trigger = of_joins(causes.values())
+        rebalance = self._disturbed(trigger, next(islice(causes, number, None)))
+        for join_place in causes:
             member = self.waiting.get(join_place)
             if member is not None and member.member_id:
                 rebalance.join(member.member_id, join_place.time_ns)
@@ -320,7 +325,8 @@ class ClassicState(Group):
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
         if self._is_late(place) or (self.rebalance is not None and self.rebalance.generation is None):
             return
-        if self._begin_with_joins() is not None:
+        rebalance = self._begin_with_joins()
+        if rebalance is not None and not rebalance.is_unexplained:
             return
         self._drop_unlisted(place)
         if self._sync_phase_over(place):
@@ -438,6 +444,10 @@ class ClassicState(Group):
             self._lose_member(self.goes(name, moment, departure, inferred=True), moment)
         if self.rebalance is not None and self.rebalance.generation is None:
             self.end("superseded", place)
+
+    def empty_by(self, place: Seen) -> None:
+        self.over_by(place)
+        super().empty_by(place)
 
     def _remove_all_meanwhile(self, place: Seen) -> None:
         """The same while a rebalance is under way, whose members may wait for their answers."""

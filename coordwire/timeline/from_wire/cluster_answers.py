@@ -28,7 +28,8 @@ MOST_COORDINATORS = 10_000
 OTHER_APIS = frozenset(map(int, (
     *CHANGES_TOPICS, ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA,
     ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
-    ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+    ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
 )))  # fmt: skip
 """The APIs whose answers say something, beside those about a group."""
 

@@ -1,19 +1,21 @@
 """All groups in some captures, each under the protocol that it speaks at the time.
 
 Rules: a classic group and a consumer group of the same id are one, which converts (`migrating_group`); a
-share or streams group is one of its own. A classic request about a consumer group is one of its classic
-members', unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator
-refuses converts nothing. The oldest group is forgotten beyond a limit.
+share or streams group is one of its own. A coordinator has one group of an id: one that has another kind than
+the one before, which has no members left, shows that that was deleted; as DeleteGroups does. A classic
+request about a consumer group is one of its classic members', unless it has no members: then JoinGroup makes
+it a classic group. A heartbeat that the coordinator refuses converts nothing. The oldest group is forgotten
+beyond a limit.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
-from coordwire.timeline.events import Kind
+from coordwire.timeline.events import GroupDeleted, GroupEvent, Kind
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
@@ -32,6 +34,9 @@ __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
+
+_FAMILIES: tuple[Kind, ...] = ("classic", "share", "streams")
+"""The kinds that groups are kept as."""
 
 AnyGroup = ClassicGroup | ModernGroup
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
@@ -95,6 +100,43 @@ class GroupTable:
         group: ClassicGroup | ConsumerGroup | None = self.every.get((group_id, "classic"))  # type: ignore[assignment]
         return group
 
+    def deleted(self, group_id: str, client_id: str | None, place: Seen) -> ClassicGroup:
+        """DeleteGroups was answered: there is no group of this id, until a new one begins."""
+        events = self._end(group_id, _FAMILIES, place)
+        new = self._keep(ClassicGroup(group_id))
+        new.begin_anew()
+        new.pending = events
+        new.report(GroupDeleted, place, client_id=client_id)
+        return new
+
+    def _end(self, group_id: str, families: Iterable[Kind], place: Seen) -> list[GroupEvent]:
+        """The events of the end of the groups of an id that are kept as these kinds."""
+        events: list[GroupEvent] = []
+        for family in families:
+            group = self.every.pop((group_id, family), None)
+            if group is not None:
+                group.empty_by(place)
+                events += group.drain()
+        return events
+
+    def _succeeds(self, group: AnyGroup, place: Seen) -> None:
+        """A member is in a group: those of this id of other kinds, if they have no members by now, were
+        deleted before."""
+        living = kept_as(group.kind)
+        for family in _FAMILIES:
+            before = None if family == living else self.every.get((group.group, family))
+            if before is None or (before.generation is None and not before.members):
+                continue
+            if isinstance(before, ClassicGroup):
+                before.expire_all(place)
+            else:
+                before.expire(place)
+            if before.members:
+                continue  # these are captures of several clusters
+            events = self._end(group.group, (family,), place)
+            before.report(GroupDeleted, place, inferred=True)
+            group.pending[:0] = events + before.drain()
+
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""
         for query in request.groups or [request]:
@@ -119,6 +161,8 @@ class GroupTable:
     ) -> ClassicGroup | ConsumerGroup:
         """The group that a JoinGroup's answer is about: of a consumer group no member is the leader."""
         group = self.of_classic(group_id)
+        if not message.error_code:
+            self._succeeds(group, request_place)
         if not isinstance(group, ConsumerGroup) or group.is_older(place):
             return group
         if message.leader and not message.error_code:
@@ -127,6 +171,14 @@ class GroupTable:
 
     def of_heartbeat(self, kind: Kind, request: Any, message: Any, request_place: Seen) -> ModernGroup | None:
         """The group that a heartbeat is about, if it is of this kind."""
+        group = self._of_heartbeat(kind, request, message, request_place)
+        if group is not None and request.member_epoch == 0 and not message.error_code:
+            self._succeeds(group, request_place)
+        return group
+
+    def _of_heartbeat(
+        self, kind: Kind, request: Any, message: Any, request_place: Seen
+    ) -> ModernGroup | None:
         group_id = request.group_id
         if kind == "consumer":
             group = self.known(group_id)

@@ -588,6 +588,10 @@ class ModernState(Group):
         patterns = any(topic.startswith("/") for topic in topics)
         return any(patterns or self.name_of(partition.topic) in topics for partition in self.progress.lost)
 
+    def empty_by(self, place: Seen) -> None:
+        self.expire(place)
+        super().empty_by(place)
+
     def finish(self, place: Seen) -> None:
         """The input is at its end."""
         self.expire(place, at_end=True)

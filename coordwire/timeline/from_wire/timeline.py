@@ -58,6 +58,7 @@ _Handler = Callable[[FrameEntry], Iterable[GroupEvent]]
 MOST_UNANSWERED = 10_000
 
 _HEARTBEAT, _API_VERSIONS, _METADATA = map(int, (ApiKey.HEARTBEAT, ApiKey.API_VERSIONS, ApiKey.METADATA))
+_DELETE_GROUPS = int(ApiKey.DELETE_GROUPS)
 _NO_CODE = bytes(2)
 _FETCH, _SHARE_FETCH = int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
@@ -136,6 +137,7 @@ class Timeline:
             _API_VERSIONS: self._versions_answer,
             _METADATA: self._topics_answer,
             _FETCH: self._fetch_answer,
+            _DELETE_GROUPS: self._deletion_answer,
             **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
@@ -266,6 +268,21 @@ class Timeline:
         events = list(self._other_answers.feed(entry, request_entry.message, message, place_of(entry)))
         if entry.api_key == _METADATA:
             self._repeated.remember(entry)
+        return events
+
+    def _deletion_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The answer to DeleteGroups."""
+        request_entry: Any = entry.request
+        message = self._message_of(entry)
+        if message is None or not _was_read(request_entry):
+            return ()
+        self._opens(request_entry)
+        events: list[GroupEvent] = []
+        for result in message.results:
+            if not result.error_code:
+                group = self._groups.deleted(result.group_id, entry.client_id, place_of(entry))
+                self._commits.lag.group_deleted(result.group_id)
+                events += self._events(group.drain())
         return events
 
     def _topics_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:

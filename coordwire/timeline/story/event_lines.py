@@ -17,6 +17,7 @@ from coordwire.timeline.events import (
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     LagMeasured,
     MemberJoined,
@@ -42,7 +43,7 @@ from coordwire.timeline.story.wording import (
     stamp,
 )
 
-__all__ = ["EventLines"]
+__all__ = ["EventLines", "deletion_text"]
 
 SLOW_NS = 10_000_000_000
 MS = 1_000_000
@@ -89,6 +90,8 @@ class EventLines:
                 text = f"the group {_presumably(event)}goes on as a {event.kind} group, no longer a "
                 text += f"{event.kind_before} one{member}"
                 return [("⇄ ", "busy"), (text, "busy")]
+            case GroupDeleted():
+                return [("✗ ", "busy"), (deletion_text(event), "busy")]
             case RebalanceCost():
                 return self._cost(event)
             case CoordinatorFound():
@@ -283,7 +286,13 @@ class EventLines:
         return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
 
 
-def _presumably(event: GroupConverted | MemberLeft) -> str:
+def deletion_text(event: GroupDeleted) -> str:
+    """That a group was deleted, and by whom."""
+    by = f" by {shown(event.client_id)}" if event.client_id else ""
+    return f"the group was {_presumably(event)}deleted{by}"
+
+
+def _presumably(event: GroupConverted | GroupDeleted | MemberLeft) -> str:
     """Before a verb, where what it says is inferred."""
     return "presumably " if event.inferred else ""
 

@@ -19,6 +19,7 @@ from coordwire.timeline.events import (
     CaptureHole,
     ErrorMet,
     GroupConverted,
+    GroupDeleted,
     GroupEvent,
     LagMeasured,
     MemberJoined,
@@ -26,6 +27,7 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.timeline.story.event_lines import deletion_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -338,6 +340,8 @@ def _conversions(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterat
             by = f" by {numbers.name(event.member_id)}" if event.member_id else ""
             text = f"the {event.kind_before} group goes on as a {event.kind} group{by}"
             yield Incident(event.time_ns or 0, [text])
+        elif isinstance(event, GroupDeleted):
+            yield Incident(event.time_ns or 0, [deletion_text(event) + _packets([event.packet])])
 
 
 def _packets(packets: Iterable[int | None], word: str = "packet") -> str:

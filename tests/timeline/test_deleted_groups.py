@@ -1,0 +1,148 @@
+"""Groups that are deleted: one of the same id that comes later is another group."""
+
+from __future__ import annotations
+
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    GroupMetadataKey,
+    OffsetCommitKey,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    ShareGroupMetadataKey,
+)
+from coordwire.messages.delete_groups import DeletableGroupResult
+from coordwire.timeline.events import (
+    GroupConverted,
+    GroupDeleted,
+    MemberLeft,
+    RebalanceEnded,
+    TopicPartition,
+)
+from coordwire.timeline.evidence import Seen
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord
+from coordwire.timeline.from_log.events import log_timeline
+from coordwire.timeline.lag import Lag
+from tests.timeline.script import Script, only
+
+
+def delete(script: Script, error_code: int = 0) -> None:
+    request = script.ask(DeleteGroupsRequest(groups_names=["g"]), "admin")
+    result = DeletableGroupResult(group_id="g", error_code=error_code)
+    script.answer(request, DeleteGroupsResponse(results=[result]))
+
+
+def beat(script: Script, client: str, epoch: int, *, share: bool = False) -> None:
+    """A first heartbeat, or with an epoch below 0 a last one."""
+    asks, answers = ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+    if share:
+        asks, answers = ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse  # type: ignore[assignment]
+    request = asks(group_id="g", member_id=f"{client}-id", member_epoch=epoch, subscribed_topic_names=["t"])
+    answer = answers(
+        member_id=f"{client}-id", member_epoch=max(epoch + 1, epoch), heartbeat_interval_ms=3_000
+    )
+    script.answer(script.ask(request, client), answer)
+
+
+def test_a_group_that_was_deleted_does_not_convert() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    delete(script)
+    beat(script, "b", 0)
+    events = script.events()
+    assert only(events, GroupConverted) == []
+    (deleted,) = only(events, GroupDeleted)
+    assert (deleted.client_id, deleted.inferred) == ("admin", False)
+    kept = Script().steady("a")
+    kept.leave("a")
+    delete(kept, ErrorCode.NON_EMPTY_GROUP)
+    beat(kept, "b", 0)
+    assert len(only(kept.events(), GroupConverted)) == 1
+    assert only(kept.events(), GroupDeleted) == []
+
+
+def test_the_next_group_begins_from_the_start() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    script.now += 30
+    delete(script)
+    script.rebalance(1, {"b": {"t": [0]}}, script.join("b"))
+    last = only(script.events(), RebalanceEnded)[-1]
+    assert (last.cause, last.inferred, last.detail) == ("first_member", False, "the group was empty")
+    assert last.idle == ()  # what was deleted lacks no consumer
+
+
+def test_a_group_that_is_deleted_has_no_members() -> None:
+    script = Script().steady("a", "b")
+    script.leave("a")
+    delete(script)  # its coordinator knows of b's leaving, which is not in the capture
+    events = script.events()
+    assert [(left.member_id, left.how, left.inferred) for left in only(events, MemberLeft)] == [
+        ("a-id", "left", False),
+        ("b-id", "removed", True),
+    ]
+    assert isinstance(events[-1], GroupDeleted)
+
+
+def test_a_group_of_another_kind_shows_that_the_one_before_was_deleted() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    beat(script, "b", 0, share=True)
+    beat(script, "b", -1, share=True)
+    beat(script, "c", 0)
+    events = script.events()
+    assert only(events, GroupConverted) == []
+    assert [one.inferred for one in only(events, GroupDeleted)] == [True, True]
+
+
+def test_groups_of_one_id_in_two_clusters_are_not_deleted() -> None:
+    script = Script().steady("a")
+    beat(script, "b", 0, share=True)
+    script.heartbeat("a", 1)
+    assert only(script.events(), GroupDeleted) == []
+
+
+def tombstone(kind: str, key: Message, at_ms: int, value: Message | None = None) -> CoordinatorRecord:
+    return CoordinatorRecord(
+        file="log", log="consumer_offsets", log_partition=0, log_offset=at_ms, timestamp_ms=at_ms, type=None,
+        version=None, kind=kind, key=key, value=value, raw_key=b"",
+    )  # fmt: skip
+
+
+def test_a_log_shows_a_deleted_group_by_its_tombstones() -> None:
+    offset = OffsetCommitKey(group="g", topic="t", partition=0)
+    write = tombstone("OffsetCommit", offset, 5), tombstone("GroupMetadata", GroupMetadataKey(group="g"), 5)
+    (deleted,) = only(list(log_timeline(write)), GroupDeleted)
+    assert (deleted.group, deleted.time_ns, deleted.client_id) == ("g", 5_000_000, None)
+    shares = tombstone("ShareGroupMetadata", ShareGroupMetadataKey(group_id="s"), 5)
+    assert [one.group for one in only(list(log_timeline([shares])), GroupDeleted)] == ["s"]
+
+
+def test_a_log_of_a_group_that_becomes_another_kind_shows_no_deletion() -> None:
+    gone = tombstone("GroupMetadata", GroupMetadataKey(group="g"), 5)
+    epoch = tombstone(
+        "ConsumerGroupMetadata", ConsumerGroupMetadataKey(group_id="g"), 5, ConsumerGroupMetadataValue()
+    )
+    assert only(list(log_timeline([gone, epoch])), GroupDeleted) == []
+    replaced = tombstone("ConsumerGroupMetadata", ConsumerGroupMetadataKey(group_id="g"), 5)
+    assert only(list(log_timeline([replaced])), GroupDeleted) == []  # its offsets are a classic group's now
+    expired = tombstone("OffsetCommit", OffsetCommitKey(group="g", topic="t", partition=0), 5)
+    assert only(list(log_timeline([expired, gone, epoch])), GroupDeleted) == []
+
+
+def test_what_a_deleted_group_committed_has_no_lag() -> None:
+    lag, partition, place = Lag(), TopicPartition("t", 0), Seen(1, "", 1)
+    list(lag.ends(partition, 10, place))
+    list(lag.committed("g", partition, 4, place))
+    assert lag.known("g", partition) == 6
+    lag.group_deleted("g")
+    assert lag.known("g", partition) is None
+    assert list(lag.ends(partition, 12, place)) == []
+    list(lag.committed("g", partition, 0, place))
+    assert lag.known("g", partition) == 12
