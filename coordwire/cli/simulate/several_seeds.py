@@ -69,8 +69,8 @@ def run_figures(simulated: SimulatedRun, seed: int, session_ms: int) -> SeedFigu
     return SeedFigures(
         seed,
         measures.assigned_at,
-        tuple(detected - silent for silent, detected, _ in ends if detected is not None),
-        tuple(taken - silent for silent, _, taken in ends if taken is not None),
+        tuple(end - silent for silent, end, _ in ends if end is not None),
+        tuple(end - silent for silent, _, end in ends if end is not None),
         measures.orphaned_ms,
         measures.duplicated_ms,
         measures.messages,
@@ -87,18 +87,20 @@ def _broken(simulated: SimulatedRun, session_ms: int) -> str:
     alone += METADATA_MS if any(fault.kind == "topic" for _, fault in world.faults) else 0
     if world.now - max(last, starts) < alone:
         return ""
-    left = [fault.targets[0] for _, fault in world.faults if fault.kind == "leave"]
+    closed_consumers = [fault.targets[0] for _, fault in world.faults if fault.kind == "leave"]
     acting = {
         name.partition("-")[0]
         for name, node in world.nodes.items()
-        if node.is_up and not any(fnmatchcase(name, target) for target in left)
+        if node.is_up and not any(fnmatchcase(name, target) for target in closed_consumers)
     }
     if acting != {name.partition("-")[0] for name in world.nodes}:
         return ""
     readers = [len(world.ownership.readers(partition)) for partition in world.ownership.partitions]
     none, several = readers.count(0), sum(number > 1 for number in readers)
     parts = [(none, "no owner"), (several, "two owners or more")]
-    return " and ".join(f"{count(number, 'partition')} with {what}" for number, what in parts if number)
+    return " and ".join(
+        f"{count(number, 'partition')} with {readers_text}" for number, readers_text in parts if number
+    )
 
 
 def opening_lines(title: str, sizes: str) -> Iterator[Pieces]:
