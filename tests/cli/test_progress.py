@@ -80,12 +80,14 @@ def commands(folder: Path) -> dict[str, list[object]]:
         "segment index": ["segment", "index", "--out", folder / "indexes", log],
         "offsets": ["offsets", data],
         "offsets --latest": ["offsets", "--latest", data],
+        "simulate": ["simulate", "draft-3", "--members", "20"],
+        "simulate --seeds": ["simulate", "classic", "--seeds", "3"],
     }
 
 
 NAMES = (
     "timeline", "decode", "decode --out", "segment dump", "segment verify", "segment recover",
-    "segment index", "offsets", "offsets --latest",
+    "segment index", "offsets", "offsets --latest", "simulate", "simulate --seeds",
 )  # fmt: skip
 
 
@@ -106,7 +108,8 @@ def test_on_a_terminal_and_in_pipes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "is_seen"),
     [("timeline", False), ("decode", False), ("decode --out", True), ("segment verify", True),
-     ("segment dump", False), ("offsets", False), ("offsets --latest", True)],
+     ("segment dump", False), ("offsets", False), ("offsets --latest", True), ("simulate", True),
+     ("simulate --seeds", True)],
 )  # fmt: skip
 def test_where_the_output_is_on_the_terminal_too(name: str, is_seen: bool, tmp_path: Path) -> None:
     arguments = commands(tmp_path)[name]

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from coordwire.cli.simulate.several_seeds import run_figures
 from coordwire.designs import DESIGN_NAMES
-from coordwire.designs.simulator.runs import DESIGNS
+from coordwire.designs.simulator import runs
+from coordwire.designs.simulator.runs import DESIGNS, DesignRun
+from coordwire.testing.fault_plans import parse_faults
 
 from .conftest import Run
 
@@ -116,6 +119,8 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--faults", "10s cut consumer-1 broker-* for 5s"], "or a pattern, got 'broker-*'"),
         (["draft-2", "--faults", "60s crash consumer-1"], "expected a time before the end, 60s"),
         (["draft-2", "--brokers", "0"], "--brokers: expected 1 to 100, got 0"),
+        (["draft-2", "--seeds", "0"], "--seeds: expected 1 to 10000, got 0"),
+        (["draft-2", "--seeds", "2", "--pcap", "x.pcap"], "--pcap keeps one run, and --seeds makes several"),
         (["draft-2", "--groups", "4"], "--groups: expected 1 to 3, got 4"),
         (["draft-2", "--session-timeout", "1s"], "--session-timeout: expected a time above 1s, to 24h, got"),
         (
@@ -222,3 +227,80 @@ def test_a_story_of_many_gaps_fits(run: Run) -> None:
     assert len(lines) < 150
     assert max(map(len, lines)) <= 100
     assert "… and " in text
+
+
+# --- several seeds ---
+
+
+def test_several_seeds_are_those_runs(run: Run) -> None:
+    words = ("draft-3", "--faults", "random", "--duration", "60s")
+    together = figures(run, *words, "--seed", "4", "--seeds", "3")
+    assert [known["seed"] for known in together["runs"]] == [4, 5, 6]
+    assert together["design"] == "draft-3"
+    detected = []
+    for known in together["runs"]:
+        alone = figures(run, *words, "--seed", str(known["seed"]))
+        assert known["assigned_ms"] == [alone["assigned_at"]]
+        for name in ("orphaned_ms", "duplicated_ms", "messages"):
+            assert known[name] == [alone[name]]
+        for name, end in (("detected_ms", "detected"), ("taken_over_ms", "taken_over")):
+            assert known[name] == [
+                death[end] - death["silent"] for death in alone["deaths"] if death[end] is not None
+            ]
+        detected += known["detected_ms"]
+    assert detected
+    quantiles = together["quantiles"]
+    messages = sorted(known["messages"][0] for known in together["runs"])
+    assert list(quantiles["messages"].values()) == [messages[1], messages[2], messages[2], messages[2]]
+    assert quantiles["detected_ms"]["most"] == max(detected)
+
+
+def test_several_seeds_have_a_line_each_and_quantiles(run: Run) -> None:
+    plan = ("--faults", "12s crash consumer-2", "--duration", "30s")
+    lines = run("simulate", "draft-2", "--seeds", "2", *plan).text.splitlines()
+    assert lines[0].startswith("── draft-2 3 consumers, 6 partitions, seeds 1 to 2, 30.0 s ──")
+    assert lines[1].split() == [
+        "seed", "assigned", "detected", "taken", "over", "no", "owner", "two", "owners", "messages",
+    ]  # fmt: skip
+    assert [line.split()[:1] for line in lines[2:]] == [["1"], ["2"], [], ["p50"], ["p95"], ["p99"], ["most"]]
+    assert max(map(len, lines)) <= 80
+    assert len({len(line) for line in lines[1:] if line}) == 1
+    quiet = run("simulate", "draft-2", "--seeds", "1", "--duration", "30s").text.splitlines()
+    assert quiet[2].split()[3:5] == ["-", "-"]
+
+
+@pytest.mark.parametrize("at", [30_000, 65_000])
+def test_a_broken_run_gives_its_seed(run: Run, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """A consumer that forgets a partition, and another that reads two of its neighbour's."""
+
+    def forget(known: DesignRun) -> None:
+        ownership = known.world.ownership
+        ownership.release("consumer-1", ("group", "orders", 0))
+        for number in (1, 2):
+            ownership.take("consumer-3", ("group", "orders", number))
+
+    def prepare(known: DesignRun) -> None:
+        if known.world.seed == 2:
+            known.world.clock.at(at, forget, known)
+
+    simulate = runs.simulate
+    monkeypatch.setattr(runs, "simulate", lambda *args, **more: simulate(*args, **more, prepare=prepare))
+    words = ("simulate", "classic", "--seeds", "3", "--duration", "66s")
+    result = run(*words)
+    assert result.status == 0
+    text = "--seed 2 ends with 1 partition with no owner and 2 partitions with two owners or more"
+    assert text in result.text.splitlines()[-1]
+    assert sum(line.endswith(" ✗") for line in result.text.splitlines()) == 1
+    form = json.loads(run(*words, "--format", "json").text)
+    assert [bool(known["broken"]) for known in form["runs"]] == [False, True, False]
+    late = run(*words, "--faults", "36100ms drop * *")
+    assert "✗" not in late.text  # 30 s are not over at the end
+
+
+@pytest.mark.parametrize(
+    "plan", ["20s crash consumer-*", "20s leave consumer-*", "20s crash coordinator-*; 20s crash consumer-1"]
+)
+def test_a_run_in_which_nobody_can_act_is_not_broken(plan: str) -> None:
+    simulated = runs.simulate("classic", duration_ms=80_000, plan=parse_faults(plan))
+    assert not simulated.run.world.ownership.is_whole
+    assert run_figures(simulated, 1, 6_000).broken == ""

@@ -1,6 +1,7 @@
 """`coordwire simulate`: a group under one of eight designs, in virtual time, with faults by a plan.
 
 simulation_story.py   the run as lines for people, and its figures
+several_seeds.py      the same run with several seeds: a line for each, and quantiles
 
 Rules: the same command gives the same bytes. The story and the figures are the output; a capture goes to a
 file, which gets its name once the run is over. Status 0: the run took place, whatever happened in
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,13 +25,14 @@ from coordwire.designs import DESIGN_NAMES
 from coordwire.files.staged import Staged
 
 if TYPE_CHECKING:
+    from coordwire.capture.printable import Pieces
     from coordwire.designs.simulator import PlannedFault
     from coordwire.designs.simulator.runs import SimulatedRun
 
 __all__ = ["configure", "run"]
 
 MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
-MOST_BROKERS, MOST_LATENCY_MS, LEAST_SESSION_MS = 100, 60_000, 1_001
+MOST_BROKERS, MOST_LATENCY_MS, LEAST_SESSION_MS, MOST_SEEDS = 100, 60_000, 1_001, 10_000
 """Draft 2's coordinators refuse a session timeout of a second."""
 
 FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
@@ -44,6 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--members", type=int, default=3, metavar="N", help="how many consumers (3)")
     parser.add_argument("--partitions", type=int, default=6, metavar="N", help="of the topic orders (6)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of all that is random (1)")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N",
+        help="run N seeds, from --seed on: a line for each, and quantiles of all",
+    )  # fmt: skip
     parser.add_argument(
         "--faults", metavar="PLAN|FILE",
         help="what goes wrong: '10s crash consumer-2 for 5s; 20s cut consumer-1 * for 9s', a file with one "
@@ -71,9 +78,13 @@ def run(options: argparse.Namespace) -> int:
     _check("--partitions", options.partitions, MOST_PARTITIONS)
     _check("--brokers", options.brokers, MOST_BROKERS)
     _check("--groups", options.groups, options.members)
+    if options.seeds is not None:
+        _check("--seeds", options.seeds, MOST_SEEDS)
+        if options.pcap is not None:
+            raise Failure("simulate: --pcap keeps one run, and --seeds makes several")
+    from coordwire.cli import progress
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
-    from coordwire.designs.simulator.runs import simulate
     from coordwire.testing.fault_plans import parse_time
 
     duration = parse_time(options.duration)
@@ -83,19 +94,66 @@ def run(options: argparse.Namespace) -> int:
     if session is None or not LEAST_SESSION_MS <= session <= MOST_MS:
         reason = f"expected a time above 1s, to 24h, got {options.session_timeout!r}"
         raise Failure(f"simulate: --session-timeout: {reason}")
-    plan = _plan(options, duration)
+    run_one = partial(_simulated, options, duration, session, _latency(options.latency))
     write = line_writer()
+    progress.quietly()
+    if options.seeds is not None:
+        with terminable():
+            _run_seeds(options, duration, session, run_one, write)
+        return 0
     with terminable(), _capture(options.pcap) as file:
-        simulated = simulate(
-            options.design, members=options.members, partitions=options.partitions, seed=options.seed,
-            plan=plan, duration_ms=duration, pcap=file, coordinators=options.brokers, groups=options.groups,
-            session_ms=session, latency=_latency(options.latency),
-        )  # fmt: skip
+        simulated = run_one(options.seed, pcap=file)
+    progress.end()
     if options.format == "json":
         write([[(json.dumps(_figures(simulated, options)), "plain")]])
         return 0
     write(lines(simulated, options.members, options.partitions, options.seed))
     return 0
+
+
+def _simulated(
+    options: argparse.Namespace, duration: int, session: int, latency: tuple[int, int], seed: int,
+    pcap: BinaryIO | None = None,
+) -> SimulatedRun:  # fmt: skip
+    """A run with a seed, which reports how far it has come."""
+    from coordwire.cli import progress
+    from coordwire.designs.simulator.runs import simulate
+
+    name = f"{options.design}, seed {seed}"
+    return simulate(
+        options.design, members=options.members, partitions=options.partitions, seed=seed,
+        plan=_plan(options, duration, seed), duration_ms=duration, pcap=pcap, coordinators=options.brokers,
+        groups=options.groups, session_ms=session, latency=latency,
+        on_time=lambda time: progress.report(name, time, duration),
+    )  # fmt: skip
+
+
+def _run_seeds(
+    options: argparse.Namespace, duration: int, session: int, run_one: Callable[[int], SimulatedRun],
+    write: Callable[[Iterable[Pieces]], None],
+) -> None:  # fmt: skip
+    from coordwire.cli import progress
+    from coordwire.cli.simulate import several_seeds
+    from coordwire.cli.simulate.simulation_story import run_sizes
+
+    is_story = options.format == "story"
+    seeds = range(options.seed, options.seed + options.seeds)
+    runs = []
+    for seed in seeds:
+        runs.append(several_seeds.run_figures(run_one(seed), seed, session))
+        if is_story:
+            progress.clear()
+            if seed == seeds[0]:
+                named = f"seeds {seed} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seed}"
+                sizes = run_sizes(options.members, options.partitions, named, duration)
+                write(several_seeds.opening_lines(f"── {options.design} ", sizes))
+            write([several_seeds.run_line(runs[-1])])
+    progress.end()
+    if is_story:
+        write(several_seeds.closing_lines(runs))
+        return
+    sizes_form = {name: getattr(options, name) for name in ("design", "members", "partitions")}
+    write([[(json.dumps(sizes_form | {"duration_ms": duration} | several_seeds.forms(runs)), "plain")]])
 
 
 def _check(name: str, number: int, most: int) -> None:
@@ -145,7 +203,7 @@ def _capture(path: Path | None) -> Iterator[BinaryIO | None]:
         raise Failure(f"simulate: --pcap {path}: {error.strerror or error}") from None
 
 
-def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
+def _plan(options: argparse.Namespace, duration: int, seed: int) -> list[PlannedFault]:
     from coordwire.coordinator.topics import bad_name
     from coordwire.designs.simulator import parse_faults
     from coordwire.designs.simulator.runs import comparable_faults
@@ -155,7 +213,7 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
     if text is None:
         return []
     if text == "random":
-        random_plan = comparable_faults(options.seed, members=options.members, duration_ms=duration)
+        random_plan = comparable_faults(seed, members=options.members, duration_ms=duration)
         return [fault for fault in random_plan if fault.at < duration]
     if not any(char.isspace() for char in text) or _is_file(text):
         try:

@@ -21,7 +21,7 @@ from coordwire.designs.simulator.runs import (
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.story.wording import count, ranges
 
-__all__ = ["lines"]
+__all__ = ["lines", "run_sizes"]
 
 MOST_MEMBERS = 12
 """So many members have a line each."""
@@ -64,8 +64,7 @@ def lines(simulated: SimulatedRun, members: int, partitions: int, seed: int) -> 
     """The story, and the figures after it."""
     design, measures = simulated.run.design, simulated.measures
     title = f"── {design} "
-    sizes = f"{count(members, 'consumer')}, {count(partitions, 'partition')}, seed {seed}, "
-    sizes += f"{_length(measures.duration_ms)} "
+    sizes = run_sizes(members, partitions, f"seed {seed}", measures.duration_ms)
     yield [(title, "api"), (sizes, "note"), ("─" * max(80 - len(title) - len(sizes), 2), "rule")]
     story = sorted(_story(simulated), key=lambda line: line[0])
     width = max((len(_clock(time)) for time, _ in story), default=0)
@@ -78,6 +77,12 @@ def lines(simulated: SimulatedRun, members: int, partitions: int, seed: int) -> 
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         yield [(f"   {name:<{width}}  ", "name"), (text, "plain")]
+
+
+def run_sizes(members: int, partitions: int, seeds: str, duration_ms: int) -> str:
+    """The sizes of a run, for a title."""
+    sizes = f"{count(members, 'consumer')}, {count(partitions, 'partition')}, {seeds}, "
+    return f"{sizes}{_length(duration_ms)} "
 
 
 def _clock(time: int) -> str:

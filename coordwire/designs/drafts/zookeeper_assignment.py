@@ -16,7 +16,7 @@ by those who get it; a small value is not kept, as making its result again costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import cycle
@@ -229,12 +229,18 @@ def _ordered(outcome: OperationOutcome, sort_by: SortBy) -> list[str]:
     if not outcome.ok:
         return []
     try:
-        replicas = Topic.parse(outcome.data).partitions
+        replicas = _partitions(outcome.data)
     except DecodeError as error:
         raise _Unreadable(f"{outcome.path}: {error}") from None
     if sort_by is SortBy.NUMBER:
         return [str(number) for number in sorted(replicas)]
     return [str(number) for number in sorted(replicas, key=lambda number: (replicas[number][:1], number))]
+
+
+@lru_cache(maxsize=256)
+def _partitions(data: bytes) -> Mapping[int, list[int]]:
+    """The replicas of a topic's node; all consumers read the same one. Raises `DecodeError`."""
+    return Topic.parse(data).partitions
 
 
 _RANGE_PLANS = {

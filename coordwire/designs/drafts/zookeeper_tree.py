@@ -119,6 +119,8 @@ class _Node:
     children: set[str] = field(default_factory=set)
     sorted_children: tuple[str, ...] | None = field(default=None, compare=False)
     """The children sorted, as they were read last; None once they have changed."""
+    reading: OperationOutcome | None = field(default=None, compare=False)
+    """What the last read of the data gave; None once anything of it has changed."""
 
     def listing(self) -> tuple[str, ...]:
         if self.sorted_children is None:
@@ -127,11 +129,11 @@ class _Node:
 
     def add(self, child: str) -> None:
         self.children.add(child)
-        self.sorted_children = None
+        self.sorted_children = self.reading = None
 
     def remove(self, child: str) -> None:
         self.children.remove(child)
-        self.sorted_children = None
+        self.sorted_children = self.reading = None
 
 
 @dataclass(slots=True)
@@ -263,7 +265,8 @@ class ZooKeeperTree:
             if missing and isinstance(operation, NodeExists) and operation.watch:
                 self._watches.add_data(session, operation.path)
             return OperationOutcome(refusal.error, operation.path)
-        self._commit()
+        if self._fired:
+            self._commit()
         return outcome
 
     def _transaction(self, session: int, transaction: Transaction, now: int) -> OperationOutcome:
@@ -283,7 +286,7 @@ class ZooKeeperTree:
         assert not isinstance(operation, Transaction)
         path = operation.path
         numbered = isinstance(operation, CreateNode) and operation.sequential
-        if not _valid(f"{path}0" if numbered else path):
+        if path not in self._nodes and not _valid(f"{path}0" if numbered else path):
             raise _Refused(ZooKeeperError.BAD_ARGUMENTS)
         match operation:
             case CreateNode():
@@ -302,8 +305,11 @@ class ZooKeeperTree:
                 node = self._checked(path)
                 if operation.watch:
                     self._watches.add_data(session, path)
-                data = node.data if isinstance(operation, GetData) else b""
-                return OperationOutcome(path=path, data=data, stat=_stat(node))
+                if isinstance(operation, NodeExists):
+                    return OperationOutcome(path=path, stat=_stat(node))
+                if node.reading is None:
+                    node.reading = OperationOutcome(path=path, data=node.data, stat=_stat(node))
+                return node.reading
             case GetChildren():
                 node = self._checked(path)
                 if operation.watch:
@@ -367,6 +373,7 @@ class ZooKeeperTree:
 
         self._undo.append(undo)
         node.data, node.version, node.mzxid, node.mtime = operation.data, node.version + 1, self._zxid, now
+        node.reading = None
         self._fired.append((EventKind.DATA_CHANGED, operation.path))
         return OperationOutcome(path=operation.path, stat=_stat(node))
 

@@ -64,6 +64,22 @@ def test_compare_and_set() -> None:
     assert tree.apply(session, GetData("/a"), 0).data == b"1"
 
 
+def test_reads_of_a_node_that_does_not_change_are_one_outcome() -> None:
+    """So many consumers read so many registrations that none of them is made again."""
+    tree, session = opened()
+    read = GetData("/a")
+    tree.apply(session, CreateNode("/a", b"0"), 0)
+    outcome = tree.apply(session, read, 0)
+    assert tree.apply(session, read, 1) is outcome
+    for change in (SetData("/a", b"1"), CreateNode("/a/b"), DeleteNode("/a/b")):
+        tree.apply(session, change, 2)
+        before, outcome = outcome, tree.apply(session, read, 3)
+        assert outcome != before
+        assert outcome.stat == tree.apply(session, NodeExists("/a"), 3).stat
+    tree.apply(session, Transaction((SetData("/a", b"2"), CreateNode("/a/c"), CheckVersion("/b"))), 4)
+    assert tree.apply(session, read, 5) == outcome
+
+
 def test_sequential_nodes_count_the_children_there_ever_were() -> None:
     tree, session = opened()
     names = [tree.apply(session, CreateNode("/n-", sequential=True), 0).path for _ in range(2)]

@@ -18,6 +18,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     GetData,
     NodeExists,
     Operation,
+    OperationOutcome,
     SetData,
     Transaction,
 )
@@ -25,11 +26,15 @@ from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
 from coordwire.designs.simulator import PcapWriter, TapRecord, TapRecords, World, parse_faults, random_faults
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, ZOOKEEPER_PORT, add_design
 from coordwire.designs.simulator.drafts.zookeeper_wire import (
+    ask_bytes,
+    asked_operations,
     from_wire,
     operation_from,
     operation_words,
     outcome_from,
     outcome_words,
+    replied_outcomes,
+    reply_bytes,
     to_wire,
 )
 from coordwire.designs.simulator.runs import simulate
@@ -221,10 +226,23 @@ def test_every_operation_and_outcome_goes_over_the_wire() -> None:
         CheckVersion("/a", 7), DeleteNode("/a"),
         Transaction((CheckVersion("/a"), CreateNode("/b", ephemeral=True), DeleteNode("/a"))),
     ]  # fmt: skip
+    outcomes = []
     for operation in operations:
         assert operation_from(from_wire(to_wire(*operation_words(operation)))) == operation
-        outcome = tree.apply(session, operation, 0)
-        assert outcome_from(from_wire(to_wire(*outcome_words(outcome)))) == outcome
+        outcomes.append(tree.apply(session, operation, 0))
+        assert outcome_from(from_wire(to_wire(*outcome_words(outcomes[-1])))) == outcomes[-1]
+    ask, reply = ask_bytes(tuple(operations)), reply_bytes(tuple(outcomes))
+    assert ask == to_wire("ask", len(operations), list(map(operation_words, operations)))
+    assert reply == to_wire("reply", len(outcomes), list(map(outcome_words, outcomes)))
+    assert asked_operations(bytes(ask)) == tuple(operations)
+    assert replied_outcomes(bytes(reply)) == tuple(outcomes)
+
+
+def test_what_was_encoded_here_is_not_decoded_again() -> None:
+    operations = tuple(GetData(f"/{number}") for number in range(100))
+    outcomes = tuple(OperationOutcome(path=operation.path) for operation in operations)
+    assert asked_operations(ask_bytes(operations)) is operations
+    assert replied_outcomes(reply_bytes(outcomes)) is outcomes
 
 
 def test_a_registration_during_the_startup_waits_for_what_zookeeper_knows() -> None:

@@ -117,7 +117,7 @@ class ZooKeeperProcess(Process):
             for watch in reading.watching:
                 self.tree.apply(session, watch, now)
             return reading.reply
-        reply = reply_bytes([self.tree.apply(session, operation, now) for operation in operations])
+        reply = reply_bytes(tuple([self.tree.apply(session, operation, now) for operation in operations]))
         if len(operations) >= _MANY and all(isinstance(operation, GetData) for operation in operations):
             if len(self._reads) >= _KEPT:
                 del self._reads[next(iter(self._reads))]

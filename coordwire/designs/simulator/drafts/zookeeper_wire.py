@@ -5,14 +5,15 @@
 
 ZooKeeper's real protocol is not of interest here; what counts is that each message takes its time, and is
 lost or late as the others. Strategy: a reply answers the oldest request of its link, so that requests have no
-number, and what many clients ask and get is the same bytes, encoded and decoded once. Rules: node data is
-written as Latin-1, byte for byte.
+number; a large message keeps what it says beside its bytes, so that it is not decoded, and what many clients
+ask is the same bytes, encoded once. Rules: node data is written as Latin-1, byte for byte.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from coordwire.designs.drafts.zookeeper_assignment import RecentValues
@@ -54,7 +55,10 @@ _KINDS = (CreateNode, DeleteNode, SetData, GetData, NodeExists, GetChildren, Che
 
 def to_wire(*words: Any) -> bytes:
     """A message."""
-    return json.dumps(words, separators=(",", ":")).encode()
+    return _json(words).encode()
+
+
+_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def from_wire(data: bytes) -> list[Any]:
@@ -127,33 +131,57 @@ def _text(data: bytes) -> str:
     return data.decode("latin-1")
 
 
-# --- requests and replies, each once for all who send or get the same ---
+# --- requests and replies ---
 
-_MANY, _LONG = 16, 1_000
+_MANY, _RECENT = 16, 16_384
+
+
+class _Message(bytes):
+    """An "ask" or a "reply", with the operations or the outcomes that its bytes say."""
+
+    values: tuple[Any, ...]
+
+
+def _message(kind: str, values: tuple[Any, ...], texts: Iterable[str]) -> _Message:
+    message = _Message(f'["{kind}",{len(values)},[{",".join(texts)}]]'.encode())
+    message.values = values
+    return message
 
 
 def _ask(operations: tuple[Operation, ...]) -> bytes:
-    return to_wire("ask", len(operations), list(map(operation_words, operations)))
+    return _message("ask", operations, map(_operation_text, operations))
 
 
-def _parse_operations(data: bytes) -> tuple[Operation, ...]:
-    return tuple(map(operation_from, from_wire(data)[2]))
-
-
-def reply_bytes(outcomes: Sequence[OperationOutcome]) -> bytes:
+def reply_bytes(outcomes: tuple[OperationOutcome, ...]) -> bytes:
     """A reply."""
-    return to_wire("reply", len(outcomes), list(map(outcome_words, outcomes)))
+    return _message("reply", outcomes, map(_outcome_text, outcomes))
 
 
-def _replied(data: bytes) -> tuple[OperationOutcome, ...]:
-    return tuple(map(outcome_from, from_wire(data)[2]))
+@lru_cache(_RECENT)
+def _operation_text(operation: Operation) -> str:
+    """An operation in JSON; many clients ask for the same."""
+    return _json(operation_words(operation))
+
+
+@lru_cache(_RECENT)
+def _outcome_text(outcome: OperationOutcome) -> str:
+    """An outcome in JSON; of all reads of a node that does not change it is the same."""
+    return _json(outcome_words(outcome))
 
 
 ask_bytes = RecentValues(_ask, _MANY)
 """A request for these operations."""
 
-asked_operations = RecentValues(_parse_operations, _LONG)
-"""The operations of a request."""
 
-replied_outcomes = RecentValues(_replied, _LONG)
-"""The outcomes of a reply."""
+def asked_operations(data: bytes) -> tuple[Operation, ...]:
+    """The operations of a request."""
+    if isinstance(data, _Message):
+        return data.values
+    return tuple(map(operation_from, from_wire(data)[2]))
+
+
+def replied_outcomes(data: bytes) -> tuple[OperationOutcome, ...]:
+    """The outcomes of a reply."""
+    if isinstance(data, _Message):
+        return data.values
+    return tuple(map(outcome_from, from_wire(data)[2]))

@@ -8,7 +8,13 @@ run_measures.py     the figures of a run: messages and watches by the time, chan
 simulated_run.py    a run from its start to its figures, with its capture
 """
 
-from coordwire.designs.simulator.runs.every_design import DESIGNS, DesignRun, RunNote, add_design
+from coordwire.designs.simulator.runs.every_design import (
+    DESIGNS,
+    METADATA_MS,
+    DesignRun,
+    RunNote,
+    add_design,
+)
 from coordwire.designs.simulator.runs.run_measures import (
     CoordinatorDeath,
     Death,
@@ -21,6 +27,7 @@ from coordwire.designs.simulator.runs.simulated_run import SimulatedRun, compara
 
 __all__ = [
     "DESIGNS",
+    "METADATA_MS",
     "CoordinatorDeath",
     "Death",
     "DesignRun",

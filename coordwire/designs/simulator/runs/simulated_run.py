@@ -30,6 +30,7 @@ __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
 _STARTS_MS = 10_000
 _APART_MS = 500
 _ONE_BY_ONE = 100
+_REPORT_MS = 100
 _EACH_REBALANCES = frozenset({"zookeeper", "draft-1", "draft-2-overview", "draft-2"})
 """Designs in which each consumer that starts makes all rebalance at once."""
 _LAST_QUIET_MS = 40_000
@@ -64,6 +65,7 @@ def simulate(
     flow: Mapping[str, Any] | None = None,
     pcap: BinaryIO | None = None,
     prepare: Callable[[DesignRun], None] | None = None,
+    on_time: Callable[[int], None] | None = None,
 ) -> SimulatedRun:
     """Run a design. Consumers start within ten seconds, at most half a second apart. More than 100 start at
     once in a design in which each of them makes all that came before it rebalance at once; in the others
@@ -71,8 +73,8 @@ def simulate(
 
     latency: as for `World`. groups, subsets, client: as for `add_design`.
     messages: let them flow, and count how often each is delivered; flow: settings of `MessageFlow` for that.
-    pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
-    design.
+    pcap: where the capture is written. prepare: called before time begins; on_time: with the time, as it goes
+    by. Raises `KeyError` for an unknown design.
     """
     traffic = TrafficCount(session_ms)
     capture = None if pcap is None else ZooKeeperTap(PcapWriter(pcap))
@@ -99,7 +101,10 @@ def simulate(
     world.plan(plan)
     if prepare is not None:
         prepare(run)
-    world.run(duration_ms)
+    for until in (*range(_REPORT_MS, duration_ms, _REPORT_MS), duration_ms):
+        world.run(until)
+        if on_time is not None:
+            on_time(until)
     observer.finish()
     return SimulatedRun(run, observer, traffic, measure(run, observer, traffic))
 
