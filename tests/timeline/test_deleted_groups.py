@@ -94,6 +94,20 @@ def test_a_group_that_is_deleted_has_no_members() -> None:
     assert isinstance(events[-1], GroupDeleted)
 
 
+def test_a_group_that_begins_before_the_deletion_is_answered_goes_on() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    request = script.ask(DeleteGroupsRequest(groups_names=["g"]), "admin")
+    script.rebalance(1, {"b": {"t": [0]}}, script.join("b"))
+    script.answer(request, DeleteGroupsResponse(results=[DeletableGroupResult(group_id="g")]))
+    script.rebalance(2, {"b": {"t": [0]}, "c": {"t": [1]}}, script.join("c"), script.join("b"))
+    events = script.events()
+    assert [left.member_id for left in only(events, MemberLeft)] == ["a-id"]
+    assert [deleted.time_ns for deleted in only(events, GroupDeleted)] == [request.time_ns]
+    last = only(events, RebalanceEnded)[-1]
+    assert (last.cause, last.generation, len(last.assignments)) == ("new_member", 2, 2)
+
+
 def test_a_group_of_another_kind_shows_that_the_one_before_was_deleted() -> None:
     script = Script().steady("a")
     script.leave("a")

@@ -277,10 +277,11 @@ class Timeline:
         if message is None or not _was_read(request_entry):
             return ()
         self._opens(request_entry)
+        place = place_of(entry)
         events: list[GroupEvent] = []
         for result in message.results:
             if not result.error_code:
-                group = self._groups.deleted(result.group_id, entry.client_id, place_of(entry))
+                group = self._groups.deleted(result.group_id, entry.client_id, place, place_of(request_entry))
                 events += self._events(group.drain())
         return events
 
