@@ -15,6 +15,7 @@ session which it kept explains, shows it.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,10 +104,15 @@ class JoinedGroup:
         self._end_batch()
         if self._outage is not None:
             return
-        time_ns = (place.time_ns or 0) + within_ns
-        while self._sessions.may_begin_before(time_ns):
-            member = self._sessions.first()
-            end_ns = None if member is None else self._session_end(member)
+        self._end_sessions(self._sessions, self._session_end, (place.time_ns or 0) + within_ns, place)
+
+    def _end_sessions(
+        self, sessions: Sessions, end_of: Callable[[Member], int | None], time_ns: int, place: Seen
+    ) -> None:
+        """End those that are over before a time. end_of: the key of `sessions`."""
+        while sessions.may_begin_before(time_ns):
+            member = sessions.first()
+            end_ns = None if member is None else end_of(member)
             if member is None or end_ns is None or end_ns >= time_ns:
                 return
             self._remove(member, place.at(end_ns), "session_timeout")
@@ -204,13 +210,8 @@ class JoinedGroup:
 
     def _end_kept(self, place: Seen) -> None:
         """The coordinator is the one before after all: end the sessions that are over then."""
-        time_ns = place.time_ns or 0
-        while self._is_since_inferred and self._kept_sessions.may_begin_before(time_ns):
-            member = self._kept_sessions.first()
-            end_ns = None if member is None else _kept_end(member)
-            if member is None or end_ns is None or end_ns >= time_ns:
-                return
-            self._remove(member, place.at(end_ns), "session_timeout")
+        if self._is_since_inferred:
+            self._end_sessions(self._kept_sessions, _kept_end, place.time_ns or 0, place)
 
     def _begin(self, place: Seen) -> None:
         """The rebalance, from what was first seen of it on."""

@@ -48,14 +48,16 @@ _NOTHING: Owned = frozenset()
 class _Attempt:
     """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
     start; started: the partitions of all Starts; covers: whether these are all that are known; answered: the
-    consumers that have; failed: whether it can't succeed any more; completed: where the last answer was seen,
-    while others may be waited for that can't answer, or its end is not paid for yet."""
+    consumers that have; missing: how many of these are missing since; failed: whether it can't succeed any
+    more; completed: where the last answer was seen, while others may be waited for that can't answer, or its
+    end is not paid for yet."""
 
     began: Seen
     stopped: dict[str, DraftRegistration] = field(default_factory=dict)
     parts: dict[str, Owned] = field(default_factory=dict)
     started: set[TopicPartition] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
+    missing: int = 0
     failed: bool = False
     covers: bool = False
     completed: Seen | None = None
@@ -303,6 +305,7 @@ class StartedGroup:
         """Whether a consumer is lost and does not register again: anything of that has changed."""
         lost, waiting = self._lost.get(name), self._unanswered.get(name)
         if lost is not None and (waiting is None or waiting.broker != self._broker):
+            self._count_missing(name, name not in self._missing)
             self._missing[name] = self._owners[name] = lost
             if self._is_void(lost):
                 self._void[name] = lost
@@ -312,8 +315,13 @@ class StartedGroup:
             self._drop_missing(name)
 
     def _drop_missing(self, name: str) -> None:
+        self._count_missing(name, -(name in self._missing))
         for missing in (self._missing, self._void, self._owners):
             missing.pop(name, None)
+
+    def _count_missing(self, name: str, change: int) -> None:
+        if self._attempt is not None and name in self._attempt.answered:
+            self._attempt.missing += change
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
@@ -425,7 +433,9 @@ class StartedGroup:
         attempt, name = self._attempt, registration.name
         if attempt is None or name not in attempt.parts:
             return
-        attempt.answered.add(name)
+        if name not in attempt.answered:
+            attempt.answered.add(name)
+            attempt.missing += name in self._missing
         self._assign(registration, attempt.parts[name], place)
         if self.group.rebalance is not None:
             self.group.rebalance.sync(name)
@@ -443,7 +453,7 @@ class StartedGroup:
         if len(attempt.answered) < len(attempt.stopped):
             return
         must_cover = registration.retries is not None  # draft 1 sends nothing where a connection has ended
-        if (attempt.covers or not must_cover) and self._missing.keys() <= attempt.answered:
+        if (attempt.covers or not must_cover) and attempt.missing == len(self._missing):
             self._end(attempt, place)
         elif attempt.covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place

@@ -291,8 +291,8 @@ class TapLink:
             log.info("ended the connection of %s: %s", self.peer, reason)
             self._end()
 
-    def _end(self) -> None:
-        """End both sides, after what was written."""
+    def _end(self, *, tap_stops: bool = False) -> None:
+        """End both sides, after what was written. tap_stops: no side has a part in it."""
         if self._is_over:
             return
         self._is_over = True
@@ -308,14 +308,14 @@ class TapLink:
         if self._record is not None:
             first = self._first_ended
             reset = first is not None and first.was_reset
-            self._record.close(by_broker=first is not self.client, aborted=reset)
+            self._record.close(by_broker=None if tap_stops else first is not self.client, aborted=reset)
         self.client.close()
         self.broker.close()
         self._hub.leave(self)
 
     def abort(self) -> None:
-        """End both sides at once."""
-        self._end()
+        """End both sides at once: since one has ended long ago, or since the tap stops."""
+        self._end(tap_stops=self._first_ended is None)
         self.client.abort()
         self.broker.abort()
 

@@ -83,6 +83,13 @@ def test_a_connection_that_lost_a_piece_is_written_no_more() -> None:
     assert live.lost == 1
 
 
+def test_a_connection_whose_end_is_lost_is_not_whole() -> None:
+    live = LiveTraffic(Kept(), most=100)
+    live.ended(live.opened(("127.0.0.1", 5000), ("127.0.0.1", 9092)), to_client=True, aborted=False)
+    live.close()
+    assert live.lost == 1
+
+
 class Stuck(Kept):
     """A reader that has stopped, until `go_on`."""
 

@@ -188,6 +188,24 @@ def attempts_without_those_lost(n: int, dialect: str) -> Entries:
     return script.entries
 
 
+def starts_after_others_are_lost(n: int, dialect: str) -> Entries:
+    """The connections of all but one end once they have started, and last that of one that does not start."""
+    script = Script(dialect)
+    script.registers("x")
+    script.accepts("x")
+    names = [f"c{k}" for k in range(n)]
+    for name in names:
+        script.registers(name)
+        script.stops(name)
+    for answer in [script.starts(name, k) for k, name in enumerate(names)][1:]:
+        answer()
+    for name in (*names[1:], "x"):
+        script.end(name)
+    for _ in range(n):
+        script.starts("c0", 0)()
+    return script.entries
+
+
 def lost_ones_that_wait(n: int, dialect: str) -> Entries:
     """Consumers whose connections have ended register again, all but the last."""
     script = Script(dialect)
@@ -313,6 +331,7 @@ JOINED = [
 ]  # fmt: skip
 CASES = [
     *((make, dialect) for dialect in ("draft-1", "draft-2") for make in STARTED),
+    (starts_after_others_are_lost, "draft-1"),
     (served_one_by_one, "draft-2"),
     *((make, "draft-3") for make in JOINED),
 ]
@@ -326,4 +345,4 @@ def test_stories(make: Callable[[int, str], Entries], name: str) -> None:
         for _ in timeline(entries, ends=True, dialect=dialect):
             pass
 
-    assert_linear(lambda n: make(n, name), read, 100)
+    assert_linear(lambda n: make(n, name), read, 100, charges={"keys": lambda _, owner: len(owner)})

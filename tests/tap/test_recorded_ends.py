@@ -31,6 +31,7 @@ def ends(data: bytes) -> list[tuple[str, str]]:
         ("client", None, [("client", "fin"), ("broker", "fin")]),
         ("client", ConnectionResetError(), [("client", "rst")]),
         ("broker", None, [("broker", "fin"), ("client", "fin")]),
+        ("", None, []),  # the tap stops
     ],
 )
 def test_a_tap_records_who_ended_a_connection(
@@ -42,7 +43,8 @@ def test_a_tap_records_who_ended_a_connection(
     _, beat = requested(HeartbeatRequest(group_id="g", member_id="m"), 4)
     tap.in_context(link.client.data_received, beat)
     tap.run()
-    (link.client if first == "client" else link.broker).connection_lost(error)
+    if first:
+        (link.client if first == "client" else link.broker).connection_lost(error)
     tap.run()
     link.abort()
     assert ends(as_pcap(traffic._pieces)) == told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -21,6 +23,7 @@ from coordwire.messages.delete_groups import DeletableGroupResult
 from coordwire.timeline.events import (
     GroupConverted,
     GroupDeleted,
+    LagMeasured,
     MemberLeft,
     RebalanceEnded,
     TopicPartition,
@@ -30,6 +33,7 @@ from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord
 from coordwire.timeline.from_log.events import log_timeline
 from coordwire.timeline.lag import Lag
 from tests.timeline.script import Script, only
+from tests.timeline.test_timeline import commit, end
 
 
 def delete(script: Script, error_code: int = 0) -> None:
@@ -90,6 +94,20 @@ def test_a_group_that_is_deleted_has_no_members() -> None:
     assert isinstance(events[-1], GroupDeleted)
 
 
+def test_a_group_that_begins_before_the_deletion_is_answered_goes_on() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    request = script.ask(DeleteGroupsRequest(groups_names=["g"]), "admin")
+    script.rebalance(1, {"b": {"t": [0]}}, script.join("b"))
+    script.answer(request, DeleteGroupsResponse(results=[DeletableGroupResult(group_id="g")]))
+    script.rebalance(2, {"b": {"t": [0]}, "c": {"t": [1]}}, script.join("c"), script.join("b"))
+    events = script.events()
+    assert [left.member_id for left in only(events, MemberLeft)] == ["a-id"]
+    assert [deleted.time_ns for deleted in only(events, GroupDeleted)] == [request.time_ns]
+    last = only(events, RebalanceEnded)[-1]
+    assert (last.cause, last.generation, len(last.assignments)) == ("new_member", 2, 2)
+
+
 def test_a_group_of_another_kind_shows_that_the_one_before_was_deleted() -> None:
     script = Script().steady("a")
     script.leave("a")
@@ -146,3 +164,20 @@ def test_what_a_deleted_group_committed_has_no_lag() -> None:
     assert list(lag.ends(partition, 12, place)) == []
     list(lag.committed("g", partition, 0, place))
     assert lag.known("g", partition) == 12
+
+
+@pytest.mark.parametrize("shown", ["answer", "next group"])
+def test_the_ends_of_partitions_say_nothing_of_a_group_that_is_gone(shown: str) -> None:
+    script = Script().steady("a")
+    end(script, 9)
+    commit(script, 4)
+    script.leave("a")
+    if shown == "answer":
+        delete(script)
+    else:
+        beat(script, "b", 0, share=True)
+    script.now += 5
+    end(script, 19)
+    events = script.events()
+    assert len(only(events, GroupDeleted)) == 1
+    assert [measured.lag for measured in only(events, LagMeasured)] == [5]

@@ -74,13 +74,15 @@ class RecordedConnection:
         if data:
             self._traffic.add(self._number, data, to_client=to_client)
 
-    def close(self, *, by_broker: bool, aborted: bool = False) -> None:
-        """Record the frames that the connection ends in, and its end; nothing follows. aborted: by an RST."""
+    def close(self, *, by_broker: bool | None, aborted: bool = False) -> None:
+        """Record the frames that the connection ends in, and its end; nothing follows. by_broker: None where
+        only the recording ends; aborted: by an RST."""
         for to_client in (False, True):
             remainder = b"" if self._frames is None else self._frames.close(to_client=to_client)
             if remainder:
                 self._traffic.add(self._number, remainder, to_client=to_client)
-        self._traffic.ended(self._number, to_client=by_broker, aborted=aborted)
+        if by_broker is not None:
+            self._traffic.ended(self._number, to_client=by_broker, aborted=aborted)
 
 
 _NUMBERS = struct.Struct(">hhi").unpack_from

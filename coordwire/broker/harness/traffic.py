@@ -78,22 +78,20 @@ class Traffic:
 
     def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
         """Bytes went over a connection."""
+        self._keep(connection, to_client, bytes(data))
+
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        """A connection is over. to_client: whether the broker ended it; aborted: by an RST."""
+        self._keep(connection, to_client, RESET if aborted else CLOSED)
+
+    def _keep(self, connection: int, to_client: bool, data: bytes) -> None:
         with self._lock:
             if connection < 0 or self._size + len(data) + PIECE_COST > self._most:
                 self.dropped += len(data)
                 return
             self._size += len(data) + PIECE_COST
             now = self._began + time.perf_counter_ns()
-            self._pieces.append((now, connection, to_client, bytes(data)))
-
-    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
-        """A connection is over. to_client: whether the broker ended it; aborted: by an RST."""
-        with self._lock:
-            if connection < 0 or self._size + PIECE_COST > self._most:
-                return
-            self._size += PIECE_COST
-            now = self._began + time.perf_counter_ns()
-            self._pieces.append((now, connection, to_client, RESET if aborted else CLOSED))
+            self._pieces.append((now, connection, to_client, data))
 
     # --- to look at ---
 
@@ -164,6 +162,12 @@ class LiveTraffic:
         return len(self._ends) - 1
 
     def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
+        self._pass(connection, to_client, bytes(data))
+
+    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
+        self._pass(connection, to_client, RESET if aborted else CLOSED)
+
+    def _pass(self, connection: int, to_client: bool, data: bytes) -> None:
         with self._lock:
             if connection < 0 or connection in self._lost:
                 return
@@ -171,14 +175,7 @@ class LiveTraffic:
                 self._lost.add(connection)
                 return
             self._waiting += len(data) + PIECE_COST
-        self._queue.put((time.time_ns(), connection, to_client, bytes(data)))
-
-    def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
-        with self._lock:
-            if connection < 0 or connection in self._lost or self._waiting + PIECE_COST > self._most:
-                return
-            self._waiting += PIECE_COST
-        self._queue.put((time.time_ns(), connection, to_client, RESET if aborted else CLOSED))
+        self._queue.put((time.time_ns(), connection, to_client, data))
 
     def close(self) -> None:
         """Write what waits, and end; a reader that has stopped is waited for."""

@@ -123,7 +123,7 @@ class _Story:
         family, _, fact = kind.partition("Group")
         if kind != "GroupMetadata" and family not in _KINDS:
             return
-        if kind == "GroupMetadata" or fact == "Metadata":
+        if fact == "Metadata":
             cleared = self._cleared == (record.group, record.timestamp_ms) or family in ("Share", "Streams")
             ends = record.value is None and cleared
             self._ended = (record.group, record.timestamp_ms, place) if ends else None  # else it converts

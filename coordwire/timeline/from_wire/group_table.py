@@ -100,8 +100,16 @@ class GroupTable:
         group: ClassicGroup | ConsumerGroup | None = self.every.get((group_id, "classic"))  # type: ignore[assignment]
         return group
 
-    def deleted(self, group_id: str, client_id: str | None, place: Seen) -> ClassicGroup:
-        """DeleteGroups was answered: there is no group of this id, until a new one begins."""
+    def deleted(self, group_id: str, client_id: str | None, place: Seen, request_place: Seen) -> AnyGroup:
+        """DeleteGroups was answered: there is no group of this id, until a new one begins; the one that is,
+        if a new one began before the answer."""
+        for family in _FAMILIES:
+            group = self.every.get((group_id, family))
+            newest = None if group is None else next(reversed(group.members.values()), None)
+            seen_ns = 0 if newest is None else newest.last_seen_ns or 0
+            if group is not None and seen_ns > (request_place.time_ns or 0):
+                group.report(GroupDeleted, place.at(request_place.time_ns), client_id=client_id)
+                return group
         events = self._end(group_id, _FAMILIES, place)
         new = self._keep(ClassicGroup(group_id))
         new.begin_anew()

@@ -23,7 +23,7 @@ from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
-from coordwire.timeline.events import CaptureHole, ErrorMet, GroupEvent, Kind
+from coordwire.timeline.events import CaptureHole, ErrorMet, GroupDeleted, GroupEvent, Kind
 from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
@@ -277,11 +277,11 @@ class Timeline:
         if message is None or not _was_read(request_entry):
             return ()
         self._opens(request_entry)
+        place = place_of(entry)
         events: list[GroupEvent] = []
         for result in message.results:
             if not result.error_code:
-                group = self._groups.deleted(result.group_id, entry.client_id, place_of(entry))
-                self._commits.lag.group_deleted(result.group_id)
+                group = self._groups.deleted(result.group_id, entry.client_id, place, place_of(request_entry))
                 events += self._events(group.drain())
         return events
 
@@ -363,6 +363,8 @@ class Timeline:
             if kind in COSTLY:
                 completed += self._commits.costs.see(event)
             else:
+                if kind is GroupDeleted:
+                    self._commits.lag.group_deleted(event.group)
                 completed.append(event)
         return completed
 
