@@ -303,6 +303,16 @@ def test_a_look_up_that_makes_a_topic_needs_a_yes(capsys: pytest.CaptureFixture[
         assert "makes the topic __transaction_state" in call(capsys, broker.bootstrap, *transaction)[2]
 
 
+@pytest.mark.parametrize("to", ["--all-brokers", "--to=any", "--to=node:1"])
+def test_where_no_coordinator_is_looked_up_nobody_is_asked(
+    capsys: pytest.CaptureFixture[str], to: str
+) -> None:
+    with Broker.in_thread() as broker:
+        status, _, err = call(capsys, broker.bootstrap, "DescribeGroups", "groups=g", to)
+        assert status == 1
+        assert "GROUP_ID_NOT_FOUND" in err
+
+
 # --- at a broker ---
 
 

@@ -135,7 +135,7 @@ def _call(
 
     request: Any = message
     start = time.monotonic()
-    answers = client.answers(request, to="every" if options.all_brokers else to, version=version)
+    answers = client.answers(request, to=to, version=version)
     seconds = time.monotonic() - start
     if not options.all_brokers:
         return output.write(message, answers, whole_answer(answers, to), seconds)
@@ -173,10 +173,12 @@ def _find_api(name: str) -> int | None:
 
 def _to(options: argparse.Namespace) -> int | str | None:
     text: str | None = options.to
+    if options.all_brokers:
+        if text is not None:
+            raise Failure("call: --to names a node, and --all-brokers all of them: expected one of the two")
+        return "every"
     if text is None:
         return None
-    if options.all_brokers:
-        raise Failure("call: --to names a node, and --all-brokers all of them: expected one of the two")
     number = text.removeprefix("node:")
     if number.isdecimal():
         return int(number[:10])
