@@ -212,8 +212,9 @@ def _request(key: int, options: argparse.Namespace, timeout_ms: int) -> Message:
     from coordwire.messages import find_message
 
     cls: type[Request[Any]] = find_message(key, "request")
-    message = fresh(cls, timeout_ms) if options.json is None else _from_json(cls, options, timeout_ms)
-    return filled(message, options.fields)
+    if options.json is not None:
+        return filled(_from_json(cls, options, timeout_ms), options.fields)
+    return filled(fresh(cls, timeout_ms, options.version), options.fields)
 
 
 def _from_json(cls: type[Request[Any]], options: argparse.Namespace, timeout_ms: int) -> Message:
