@@ -49,6 +49,7 @@ from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.keys import FACTS
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.versions import VersionRange, known_versions
 from tests.client.test_deadlines import silent
 
 
@@ -305,6 +306,24 @@ def test_a_look_up_that_makes_a_topic_needs_a_yes(capsys: pytest.CaptureFixture[
         assert call(capsys, broker.bootstrap, "OffsetFetch", "groups=g")[0] == 0
         transaction = ["FindCoordinator", "key_type=transaction", "coordinator_keys=t"]
         assert "makes the topic __transaction_state" in call(capsys, broker.bootstrap, *transaction)[2]
+
+
+def test_a_look_up_asks_first_at_an_old_broker_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose Metadata makes each topic that it is asked for, as before Kafka 0.11."""
+
+    def versions(key: int) -> VersionRange:
+        return VersionRange(0, 1) if key == MetadataRequest.api_key else known_versions(key)
+
+    monkeypatch.setattr("coordwire.client.requests.known_versions", versions)
+    with Broker.in_thread() as broker:
+        words = [broker.bootstrap, "DescribeGroups", "groups=g"]
+        status, out, err = call(capsys, *words)
+        assert (status, out) == (2, "")
+        assert "DescribeGroups makes the topic __consumer_offsets, which does not exist yet, at " in err
+        assert call(capsys, *words, "--yes")[0] == 1
+        assert "GROUP_ID_NOT_FOUND" in call(capsys, *words)[2]
 
 
 @pytest.mark.parametrize("to", ["--all-brokers", "--to=any", "--to=node:1"])

@@ -275,6 +275,7 @@ def _confirm_new_topics(
 ) -> None:
     """Ask before a look-up of coordinators makes their topic, which a broker does where it has none yet.
     Raises `Failure` unless the answer is yes."""
+    from coordwire.client import VersionUnavailable
     from coordwire.client.routing import coordinator_topics, modifies
     from coordwire.enums import ErrorCode
     from coordwire.messages import MetadataRequest
@@ -284,14 +285,15 @@ def _confirm_new_topics(
     if options.yes or modifies(message) or not (names := coordinator_topics(message, to)):
         return
     topics = [MetadataRequestTopic(name=name) for name in names]
-    known = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
-    for topic in known.topics:
-        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            _ask(
-                message,
-                f"makes the topic {shown(topic.name or '')}, which does not exist yet,",
-                client.settings,
-            )
+    try:
+        answer = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+    except VersionUnavailable:  # before Kafka 0.11 a topic that is named is made
+        answer = client.request(MetadataRequest(topics=None))
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    known = {topic.name for topic in answer.topics if topic.error_code != missing}
+    for name in names:
+        if name not in known:
+            _ask(message, f"makes the topic {name}, which does not exist yet,", client.settings)
 
 
 def _ask(message: Message, change: str, settings: ClientSettings) -> None:
