@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,7 @@ from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.keys import FACTS
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.versions import VersionRange, known_versions
 from tests.client.test_deadlines import silent
 
 
@@ -255,11 +255,16 @@ def test_a_broker_has_the_time_that_the_command_has(key: int) -> None:
     request = fresh(cls, 7_000)
     assert getattr(request, "timeout_ms", 7_000) == 7_000
     request.encode(version=cls.versions[-1])
+    switch = switch_of(cls)
     for version in cls.versions:
-        with suppress(NotInVersion):
+        try:
             cls().encode(version=version)
-            if MEANT.get(cls.__name__) is None:
-                request.encode(version=version)
+        except NotInVersion:  # it has to be given something
+            continue
+        request = fresh(cls, 7_000, version)
+        if switch is not None and switch not in {field.name for field in fields_of(cls, version)}:
+            setattr(request, switch, True)  # which is what such a version means
+        request.encode(version=version)
 
 
 def test_what_is_not_given_means_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,6 +306,34 @@ def test_a_look_up_that_makes_a_topic_needs_a_yes(capsys: pytest.CaptureFixture[
         assert call(capsys, broker.bootstrap, "OffsetFetch", "groups=g")[0] == 0
         transaction = ["FindCoordinator", "key_type=transaction", "coordinator_keys=t"]
         assert "makes the topic __transaction_state" in call(capsys, broker.bootstrap, *transaction)[2]
+
+
+def test_a_look_up_asks_first_at_an_old_broker_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose Metadata makes each topic that it is asked for, as before Kafka 0.11."""
+
+    def versions(key: int) -> VersionRange:
+        return VersionRange(0, 1) if key == MetadataRequest.api_key else known_versions(key)
+
+    monkeypatch.setattr("coordwire.client.requests.known_versions", versions)
+    with Broker.in_thread() as broker:
+        words = [broker.bootstrap, "DescribeGroups", "groups=g"]
+        status, out, err = call(capsys, *words)
+        assert (status, out) == (2, "")
+        assert "DescribeGroups makes the topic __consumer_offsets, which does not exist yet, at " in err
+        assert call(capsys, *words, "--yes")[0] == 1
+        assert "GROUP_ID_NOT_FOUND" in call(capsys, *words)[2]
+
+
+@pytest.mark.parametrize("to", ["--all-brokers", "--to=any", "--to=node:1"])
+def test_where_no_coordinator_is_looked_up_nobody_is_asked(
+    capsys: pytest.CaptureFixture[str], to: str
+) -> None:
+    with Broker.in_thread() as broker:
+        status, _, err = call(capsys, broker.bootstrap, "DescribeGroups", "groups=g", to)
+        assert status == 1
+        assert "GROUP_ID_NOT_FOUND" in err
 
 
 # --- at a broker ---

@@ -304,3 +304,14 @@ def test_a_run_in_which_nobody_can_act_is_not_broken(plan: str) -> None:
     simulated = runs.simulate("classic", duration_ms=80_000, plan=parse_faults(plan))
     assert not simulated.run.world.ownership.is_whole
     assert run_figures(simulated, 1, 6_000).broken == ""
+
+
+def test_a_run_whose_nodes_have_all_restarted_in_order_is_judged() -> None:
+    """A node that was closed acts again once it has started again."""
+
+    def prepare(known: DesignRun) -> None:
+        known.world.clock.at(65_000, known.world.ownership.release_all, "consumer-1")
+
+    plan = "20s leave *-*; 20500ms crash *-* for 5s"
+    simulated = runs.simulate("classic", duration_ms=70_000, plan=parse_faults(plan), prepare=prepare)
+    assert run_figures(simulated, 1, 6_000).broken == "2 partitions with no owner"

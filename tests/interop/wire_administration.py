@@ -17,7 +17,7 @@ from uuid import UUID
 
 from coordwire.records import Record, encode_batch
 from coordwire.sasl import PlainCredentials
-from tests.interop.wire_rounds import Link, Round
+from tests.interop.wire_rounds import Round
 
 __all__ = ["ADMINISTERING_ROUNDS", "PASSWORD", "USER", "Place", "administer", "authenticate", "govern"]
 
@@ -271,21 +271,21 @@ def _access(play: Round) -> None:
     play.ask("AlterUserScramCredentials", deletions=[deletion], upsertions=[], kind="deleted")
     play.ask("AlterUserScramCredentials", deletions=[deletion | {"name": "nobody"}], upsertions=[])
     if play.version("CreateDelegationToken") >= 0:
-        _tokens(play, play.link)
+        _tokens(play)
 
 
-def _tokens(play: Round, link: Link) -> None:
+def _tokens(play: Round) -> None:
     """Without SASL nobody gets one."""
     renewer: Values = {"principal_type": "User", "principal_name": "bob"}
-    made = play.ask("CreateDelegationToken", link, renewers=[renewer], max_lifetime_ms=1 << 40)
+    made = play.ask("CreateDelegationToken", renewers=[renewer], max_lifetime_ms=1 << 40)
     if made.hmac:
         renewing: Values = {"hmac": made.hmac, "renew_period_ms": 1 << 30}
-        play.ask_until(lambda answer: not answer.error_code, "RenewDelegationToken", link=link, **renewing)
-    play.ask("RenewDelegationToken", link, hmac=b"nobody's", renew_period_ms=1 << 30)
+        play.ask_until(lambda answer: not answer.error_code, "RenewDelegationToken", **renewing)
+    play.ask("RenewDelegationToken", hmac=b"nobody's", renew_period_ms=1 << 30)
     owner: Values = {"principal_type": "User", "principal_name": USER}
-    play.ask("DescribeDelegationToken", link, owners=[owner])
-    play.ask("ExpireDelegationToken", link, hmac=made.hmac, expiry_time_period_ms=-1)
-    play.ask("ExpireDelegationToken", link, hmac=b"nobody's", expiry_time_period_ms=-1)
+    play.ask("DescribeDelegationToken", owners=[owner])
+    play.ask("ExpireDelegationToken", hmac=made.hmac, expiry_time_period_ms=-1)
+    play.ask("ExpireDelegationToken", hmac=b"nobody's", expiry_time_period_ms=-1)
 
 
 def authenticate(play: Round) -> None:
@@ -295,7 +295,7 @@ def authenticate(play: Round) -> None:
     for link, password in ((play.another_link(), "wrong"), (play.link, PASSWORD)):
         play.ask("SaslHandshake", link, at=play.last("SaslHandshake"), mechanism="PLAIN")
         play.ask("SaslAuthenticate", link, auth_bytes=PlainCredentials(user=USER, password=password).encode())
-    _tokens(play, play.link)
+    _tokens(play)
 
 
 # --- replicas -----------------------------------------------------------------------------------------------
@@ -324,18 +324,18 @@ def _replicas(play: Round, place: Place) -> None:
 
 def _controller(play: Round, place: Place) -> None:
     """What the controller of ZooKeeper's time tells a broker, and brokers the controller."""
-    for epoch, kind in ((1, None), (0, None)):
+    for epoch in (1, 0):
         told: Values = {
             "controller_id": 1, "is_k_raft_controller": False, "controller_epoch": epoch, "broker_epoch": -1,
         }  # fmt: skip
         play.ask(
-            "LeaderAndIsr", kind=kind, type=0, ungrouped_partition_states=[], topic_states=[],
+            "LeaderAndIsr", type=0, ungrouped_partition_states=[], topic_states=[],
             live_leaders=[{"broker_id": 1, "host_name": "127.0.0.1", "port": 1}], **told,
         )  # fmt: skip
         none: Values = {"topic_name": "missing", "partition_index": 0}
         state: Values = {"partition_index": 0, "leader_epoch": 0, "delete_partition": False}
         play.ask(
-            "StopReplica", kind=kind, delete_partitions=False, ungrouped_partitions=[none],
+            "StopReplica", delete_partitions=False, ungrouped_partitions=[none],
             topics=[{"name": "missing", "partition_indexes": [0]}],
             topic_states=[{"topic_name": "missing", "partition_states": [state]}], **told,
         )  # fmt: skip

@@ -135,7 +135,7 @@ def _call(
 
     request: Any = message
     start = time.monotonic()
-    answers = client.answers(request, to="every" if options.all_brokers else to, version=version)
+    answers = client.answers(request, to=to, version=version)
     seconds = time.monotonic() - start
     if not options.all_brokers:
         return output.write(message, answers, whole_answer(answers, to), seconds)
@@ -173,10 +173,12 @@ def _find_api(name: str) -> int | None:
 
 def _to(options: argparse.Namespace) -> int | str | None:
     text: str | None = options.to
+    if options.all_brokers:
+        if text is not None:
+            raise Failure("call: --to names a node, and --all-brokers all of them: expected one of the two")
+        return "every"
     if text is None:
         return None
-    if options.all_brokers:
-        raise Failure("call: --to names a node, and --all-brokers all of them: expected one of the two")
     number = text.removeprefix("node:")
     if number.isdecimal():
         return int(number[:10])
@@ -210,8 +212,9 @@ def _request(key: int, options: argparse.Namespace, timeout_ms: int) -> Message:
     from coordwire.messages import find_message
 
     cls: type[Request[Any]] = find_message(key, "request")
-    message = fresh(cls, timeout_ms) if options.json is None else _from_json(cls, options, timeout_ms)
-    return filled(message, options.fields)
+    if options.json is not None:
+        return filled(_from_json(cls, options, timeout_ms), options.fields)
+    return filled(fresh(cls, timeout_ms, options.version), options.fields)
 
 
 def _from_json(cls: type[Request[Any]], options: argparse.Namespace, timeout_ms: int) -> Message:
@@ -272,6 +275,7 @@ def _confirm_new_topics(
 ) -> None:
     """Ask before a look-up of coordinators makes their topic, which a broker does where it has none yet.
     Raises `Failure` unless the answer is yes."""
+    from coordwire.client import VersionUnavailable
     from coordwire.client.routing import coordinator_topics, modifies
     from coordwire.enums import ErrorCode
     from coordwire.messages import MetadataRequest
@@ -281,14 +285,15 @@ def _confirm_new_topics(
     if options.yes or modifies(message) or not (names := coordinator_topics(message, to)):
         return
     topics = [MetadataRequestTopic(name=name) for name in names]
-    known = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
-    for topic in known.topics:
-        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            _ask(
-                message,
-                f"makes the topic {shown(topic.name or '')}, which does not exist yet,",
-                client.settings,
-            )
+    try:
+        answer = client.request(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+    except VersionUnavailable:  # before Kafka 0.11 a topic that is named is made
+        answer = client.request(MetadataRequest(topics=None))
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    known = {topic.name for topic in answer.topics if topic.error_code != missing}
+    for name in names:
+        if name not in known:
+            _ask(message, f"makes the topic {name}, which does not exist yet,", client.settings)
 
 
 def _ask(message: Message, change: str, settings: ClientSettings) -> None:

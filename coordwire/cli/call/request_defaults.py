@@ -4,7 +4,7 @@ Strategy: a struct as its schema makes it, then the values of one table: what Ka
 clients mean by "all", "any" and "none", where the default on the wire means nothing, or nothing valid. A time
 that a broker takes to answer is the command's own. Rules: no value widens what is changed (DeleteAcls and
 ElectLeaders keep theirs); a field with which a reading request would change something is off; a value goes
-only where the version has it.
+only where the version that was asked for has it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coordwire.codec.walk import fields_of
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 from coordwire.messages.keys import FACTS
 
-__all__ = ["MEANT", "default_in", "fresh", "switch_of"]
+__all__ = ["MEANT", "fresh", "switch_of"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -47,11 +47,14 @@ MEANT: dict[str, dict[str, Any]] = {
 """Values by struct and field."""
 
 
-def fresh(cls: type[S], timeout_ms: int | None = None) -> S:
+def fresh(cls: type[S], timeout_ms: int | None = None, version: int | None = None) -> S:
     """A new request or struct of one. timeout_ms: how long a broker may take, for a request; None for as long
-    as the schema has it."""
+    as the schema has it. version: None for the newest that has the values."""
     struct = cls()
     values = dict(MEANT.get(cls.__name__, {}))
+    if version is not None:
+        fields = {field.name: field for field in fields_of(cls, version)}
+        values = {name: _in(fields[name], values[name], version) for name in values.keys() & fields.keys()}
     if issubclass(cls, Request):
         if (switch := switch_of(cls)) is not None:
             values[switch] = False
@@ -62,8 +65,8 @@ def fresh(cls: type[S], timeout_ms: int | None = None) -> S:
     return struct
 
 
-def default_in(field: Field, value: Any, version: int) -> Any:
-    """The value of `fresh` for a field in a version; the schema's where null may not be there."""
+def _in(field: Field, value: Any, version: int) -> Any:
+    """A value in a version; the schema's default where null may not be there."""
     return field.fresh_default() if value is None and not field.nullable(version) else value
 
 

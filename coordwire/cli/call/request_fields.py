@@ -26,7 +26,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.cli import Failure
-from coordwire.cli.call.request_defaults import default_in, fresh, switch_of
+from coordwire.cli.call.request_defaults import fresh, switch_of
 from coordwire.codec import Message, Request, Struct
 from coordwire.codec.fields import Field
 from coordwire.codec.names import suggestion
@@ -251,13 +251,12 @@ def _completed(cls: Any, form: Any, version: int, timeout_ms: int | None = None)
     if not isinstance(form, dict):
         return form
     complete = dict(form)
-    struct = fresh(cls, timeout_ms)
+    struct = fresh(cls, timeout_ms, version)
     for field in fields_of(cls, version):
         name = field.json_name
         if name not in complete:
             if field.tag is None:
-                value = default_in(field, getattr(struct, field.name), version)
-                complete[name] = _json_default(field, value, version)
+                complete[name] = _json_default(field, getattr(struct, field.name), version)
         elif field.struct is not None:
             value = complete[name]
             complete[name] = (

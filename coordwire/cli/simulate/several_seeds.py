@@ -87,11 +87,12 @@ def _broken(simulated: SimulatedRun, session_ms: int) -> str:
     alone += METADATA_MS if any(fault.kind == "topic" for _, fault in world.faults) else 0
     if world.now - max(last, starts) < alone:
         return ""
-    closed_consumers = [fault.targets[0] for _, fault in world.faults if fault.kind == "leave"]
+    closed = [(time, fault.targets[0]) for time, fault in world.faults if fault.kind == "leave"]
     acting = {
         name.partition("-")[0]
         for name, node in world.nodes.items()
-        if node.is_up and not any(fnmatchcase(name, target) for target in closed_consumers)
+        if node.is_up
+        and not any(time >= node.started_at[-1] and fnmatchcase(name, target) for time, target in closed)
     }
     if acting != {name.partition("-")[0] for name in world.nodes}:
         return ""

@@ -84,6 +84,16 @@ def test_a_shutdown_hands_the_coordinator_over_at_once() -> None:
         assert elected[0].time < 20_200
 
 
+@pytest.mark.parametrize(
+    ("restart", "second"), [("", "coordinator-3"), ("; 21s crash coordinator-1 for 1s", "coordinator-1")]
+)
+def test_a_broker_that_shuts_down_coordinates_again_only_after_a_restart(restart: str, second: str) -> None:
+    plan = parse_faults(f"20s leave coordinator-1; 25s leave coordinator-2{restart}")
+    result = simulate("classic", plan=plan, duration_ms=30_000, coordinators=3)
+    elected = [note.node for note in result.run.notes() if note.name == "Elected" and note.time > 20_000]
+    assert elected == ["coordinator-2", second]
+
+
 def test_a_broker_is_replaced_after_the_session_timeout_of_the_run() -> None:
     for design in ("draft-1", "draft-2", "draft-3", "classic"):
         for session_ms in (3_000, 12_000):

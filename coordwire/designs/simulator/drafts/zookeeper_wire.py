@@ -5,8 +5,8 @@
 
 ZooKeeper's real protocol is not of interest here; what counts is that each message takes its time, and is
 lost or late as the others. Strategy: a reply answers the oldest request of its link, so that requests have no
-number; a large message keeps what it says beside its bytes, so that it is not decoded, and what many clients
-ask is the same bytes, encoded once. Rules: node data is written as Latin-1, byte for byte.
+number; a message keeps what it says beside its bytes, so that it is not decoded, and what many clients ask is
+the same bytes, encoded once. Rules: node data is written as Latin-1, byte for byte.
 """
 
 from __future__ import annotations

@@ -108,12 +108,15 @@ class Cluster:
             self.hand_over(self.leader)
 
     def hand_over(self, name: str) -> None:
-        """Another node leads the partition from now on, if this one did and another one is up."""
-        nodes = self.world.nodes
+        """Another node leads the partition from now on, if this one did and another one is up to stay."""
         followers = [other for other in self.names if other != name]
-        ready = [other for other in followers if nodes[other].is_up and not nodes[other].is_frozen]
+        ready = [other for other in followers if self._is_ready(other)]
         if self.leader == name and ready:
             self.elect(ready[0])
+
+    def _is_ready(self, name: str) -> bool:
+        process = self.process(name)
+        return process is not None and not process.is_closing and not self.world.nodes[name].is_frozen
 
     def elect(self, name: str) -> None:
         """Another node, or the same again, leads the partition from now on."""

@@ -60,10 +60,12 @@ class _Asker:
 
 
 class CoordinatorProcess(Process):
-    """One broker. shard: without a partition while another node leads it."""
+    """One broker. shard: without a partition while another node leads it. is_closing: it shuts down, and will
+    not lead again."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.is_closing = False
 
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
@@ -103,6 +105,7 @@ class CoordinatorProcess(Process):
         """`topic NAME PARTITIONS`: a topic has this many partitions now; `leave`: a shutdown in its order,
         before which another node leads the partition."""
         if kind == "leave":
+            self.is_closing = True
             self.cluster.hand_over(self.node.name)
         elif kind == "topic" and len(words) == 2 and words[1].isdecimal():
             self.cluster.set_partitions(words[0], int(words[1]))
