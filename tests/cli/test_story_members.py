@@ -66,7 +66,9 @@ def test_the_reason_with_which_a_member_joins_again(capsys: pytest.CaptureFixtur
     a, b = script.join("a", member=""), script.join("b", member="")
     script.rebalance(1, {"a": {"t": [0]}, "b": {"t": [1]}}, a, b)
     script.now = 20
-    again = script.join("b", reason="rebalance enforced by user")
+    again = script.join(
+        "b", owned={"t": [1]}, reason="rebalance enforced by user"
+    )  # other metadata: it counts
     leader = script.join("a")
     script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, leader, again)
     end = only(script.events(), RebalanceEnded)[-1]

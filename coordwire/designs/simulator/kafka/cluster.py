@@ -109,8 +109,8 @@ class Cluster:
 
     def hand_over(self, name: str) -> None:
         """Another node leads the partition from now on, if this one did and another one is up to stay."""
-        followers = [other for other in self.names if other != name]
-        ready = [other for other in followers if self._is_ready(other)]
+        followers = [follower for follower in self.names if follower != name]
+        ready = [follower for follower in followers if self._is_ready(follower)]
         if self.leader == name and ready:
             self.elect(ready[0])
 
