@@ -25,7 +25,7 @@ from fuzz.hardening._builds import ROOT, build
 TARGETS = {"checksum": 1, "records_native": 1, "columns_native": 1, "native": 10}
 """Targets, and of how many examples each takes one: for those of messages strategies are made, slowly."""
 
-NEEDED = ("crc32c", "cramjam", "deflate", "hypothesis", "lz4", "zstandard")
+NEEDED = ("construct", "crc32c", "cramjam", "deflate", "hypothesis", "lz4", "zstandard")
 DISPATCHED = {"by_instruction"}
 """Functions with instructions of their own, called after a look at the processor."""
 
@@ -84,7 +84,7 @@ def baseline(wheel: Path, folder: Path, examples: int) -> None:
     print("beyond the baseline:", result)
     if set(result) - DISPATCHED:
         raise SystemExit(f"outside of {DISPATCHED}")
-    for name in ("fuzz", "tests"):
+    for name in ("fuzz", "schemas", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     python = os.path.realpath(sys.executable)  # which knows nothing of this environment's packages
     run_targets(["qemu-x86_64", "-cpu", "qemu64", python], folder, site, examples)
