@@ -33,6 +33,7 @@ COMMANDS = {
     "watch": "show what happens to the groups of a live cluster",
     "simulate": "run a group under one of eight designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
+    "mcp": "let an agent ask about recorded traffic",
     "completion": "print a script that completes command lines in bash, zsh or fish",
 }
 EXAMPLES = {
@@ -55,6 +56,7 @@ EXAMPLES = {
     "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "api": "api Fetch 17",
+    "mcp": "mcp captures/",
     "completion": "completion bash",
 }
 """A command line of each command, with which its help opens."""
@@ -253,6 +255,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import api
 
             return api
+        case "mcp":
+            from coordwire.cli import mcp
+
+            return mcp
         case "completion":
             from coordwire.cli import completion
 

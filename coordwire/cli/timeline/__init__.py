@@ -181,10 +181,9 @@ def _no_jobs(text: str) -> None:
 
 
 def _number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError("not a number of a rebalance")
-    return number
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise argparse.ArgumentTypeError(f"expected the number of a rebalance, from 1 on, got {text!r}")
+    return int(text)
 
 
 def _went_wrong(event: GroupEvent) -> bool:
