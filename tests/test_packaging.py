@@ -122,6 +122,7 @@ def test_one_job_may_publish_and_may_do_nothing_else() -> None:
             if name == "publish":
                 assert job["permissions"] == {"id-token": "write"}
                 assert [set(step) <= {"uses", "with"} for step in job["steps"]] == [True, True]
+                assert job["steps"][0]["with"]["pattern"] == "{wheels-*,sdist,pure}"
                 continue
             assert "permissions" not in job, name
             for step in job["steps"]:
