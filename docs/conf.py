@@ -49,6 +49,12 @@ python_maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = "coordwire"
+# Above every page; with the first release on the Python Package Index this goes, and the sentences in
+# README.md and index.md.
+html_theme_options = {
+    "announcement": "Not on the Python Package Index yet: for <code>pip install 'coordwire[…]'</code> use "
+    "<code>pip install '.[…]'</code> in a clone."
+}
 html_static_path = ["static"]
 html_css_files = ["site.css", "protocol.css"]
 html_js_files = ["mermaid.min.js", "diagrams.js"]
