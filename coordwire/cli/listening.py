@@ -19,10 +19,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 
 if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
@@ -35,11 +35,13 @@ __all__ = [
     "Repeats",
     "capture_file",
     "configure_log",
+    "configure_timeline",
     "configure_tls",
     "fault_rule",
     "remove_log",
     "report_faults",
     "shown_by",
+    "story_shown",
     "takes",
     "tls_context",
 ]
@@ -91,9 +93,17 @@ class _Lines(logging.Formatter):
         return f"coordwire: {left_out} more like the next line\n{text}" if left_out else text
 
 
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes to standard error, above a line of progress."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        progress.clear()
+        super().emit(record)
+
+
 def configure_log(options: argparse.Namespace, name: str) -> logging.Handler:
     """Show the messages of the logger `name` and asyncio's, as the options -v and -q have it."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Handler(sys.stderr)
     handler.setFormatter(_Lines())
     handler.addFilter(Repeats())
     level = logging.DEBUG if options.verbose else logging.ERROR if options.quiet else logging.INFO
@@ -203,6 +213,23 @@ def shown_by(words: Sequence[str]) -> LiveTraffic:
     return LiveTraffic(cast("BinaryIO", reader.stdin), then=reader.wait)
 
 
+def configure_timeline(container: argparse._ActionsContainer) -> None:
+    container.add_argument(
+        "--timeline",
+        nargs="?",
+        const="story",
+        choices=("story", "json"),
+        help="show what happens to groups while it happens: a line an event, and their story at the end; or "
+        "json lines",
+    )
+
+
+def story_shown(options: argparse.Namespace, *words: str) -> LiveTraffic:
+    """The receiver for --timeline. words: further options of `coordwire timeline`."""
+    progress.share()
+    return shown_by(["timeline", "--live", "--format", options.timeline, *words, "-"])
+
+
 def takes(rule: FaultRule) -> str:
     """Which of the requests that match its conditions a rule takes."""
     first, times = rule.nth, rule.times
@@ -221,6 +248,7 @@ def takes(rule: FaultRule) -> str:
 
 def report_faults(handles: Sequence[FaultHandle]) -> None:
     """Write on standard error how often each fault was met."""
+    progress.clear()
     for handle in handles:
         hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
         print(f"coordwire: fault {shown(str(handle.rule))}: {hits}", file=sys.stderr)

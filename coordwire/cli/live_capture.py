@@ -8,7 +8,7 @@ kernel dropped is reported.
 
 from __future__ import annotations
 
-__all__ = ["LiveCapture", "check_inputs", "configure", "live"]
+__all__ = ["LiveCapture", "check_inputs", "configure", "lines_at_once", "live"]
 
 import argparse
 import io
@@ -122,7 +122,7 @@ def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
     import tempfile
 
     command = _command(interface, ports)
-    with tempfile.TemporaryFile() as log, _lines_at_once():
+    with tempfile.TemporaryFile() as log, lines_at_once():
         try:
             # A session of its own: a terminal's interrupt is for the command, which hands it on.
             process = subprocess.Popen(
@@ -174,7 +174,7 @@ def _interrupts(capture: LiveCapture) -> Iterator[None]:
 
 
 @contextmanager
-def _lines_at_once() -> Iterator[None]:
+def lines_at_once() -> Iterator[None]:
     """Flush standard output after each line, also into a pipe."""
     if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.line_buffering:
         yield

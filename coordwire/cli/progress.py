@@ -3,12 +3,13 @@
 Strategy: readers and writers report how much they have finished (`report`), at any rate; the line is written
 a few times a second, after a command has run for a second. Rules: nothing is written where
 standard error is not a terminal, nor where the command's output goes to a terminal, unless the command keeps
-quiet meanwhile (`quietly`) and has the line erased before it writes (`clear`).
+quiet meanwhile (`quietly`) and has the line erased before it writes (`clear`). A command whose output another
+process writes has that one's line erased before its own notes (`share`).
 """
 
 from __future__ import annotations
 
-__all__ = ["begin", "clear", "end", "quietly", "report", "tell"]
+__all__ = ["begin", "clear", "end", "quietly", "report", "share", "tell"]
 
 import sys
 from collections.abc import Callable
@@ -28,10 +29,11 @@ LONGEST_NAME = 50
 @dataclass(slots=True)
 class _Line:
     """The line of the command that runs. due: when it may be written next, by the monotonic clock; None where
-    it never is; written: whether it is there."""
+    it never is; written: whether it is there; shared: whether another process's may be."""
 
     due: float | None = None
     written: bool = False
+    shared: bool = False
 
 
 _line = _Line()
@@ -47,6 +49,11 @@ def quietly() -> None:
     """Show the line also where the output goes to a terminal: the command erases it before it writes."""
     if _line.due is None and _is_terminal(sys.stderr):
         _line.due = monotonic() + DELAY
+
+
+def share() -> None:
+    """Expect the line of another process on the same terminal, until `end`."""
+    _line.shared = _is_terminal(sys.stderr)
 
 
 def report(name: str, finished: int, total: int) -> None:
@@ -66,13 +73,14 @@ def tell(text: Callable[[], str]) -> None:
 
 def clear() -> None:
     """Erase the line, before something else is written."""
-    if _line.written:
+    if _line.written or _line.shared:
         _line.written = False
         print(ERASE, end="", file=sys.stderr, flush=True)
 
 
 def end() -> None:
     """Stop: the command has ended, or writes its output from now on."""
+    _line.shared = False
     clear()
     _line.due = None
 

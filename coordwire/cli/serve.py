@@ -26,11 +26,12 @@ from coordwire.cli.listening import (
     Receivers,
     capture_file,
     configure_log,
+    configure_timeline,
     configure_tls,
     fault_rule,
     remove_log,
     report_faults,
-    shown_by,
+    story_shown,
     takes,
     tls_context,
 )
@@ -141,13 +142,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-secrets", action="store_true", help="write passwords, tokens and keys to it too"
     )
-    parser.add_argument(
-        "--timeline",
-        nargs="?",
-        const="story",
-        choices=("story", "json"),
-        help="show what happens to groups: their story at the end, or json lines while it happens",
-    )
+    configure_timeline(parser)
     parser.add_argument(
         "--kafka-defaults", action="store_true", help="use Kafka's own time-outs, delays and retention"
     )
@@ -255,9 +250,7 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
-        traffic.append(
-            shown_by(["timeline", "--format", options.timeline, "-", *(f"--port={port}" for port in ports)])
-        )
+        traffic.append(story_shown(options, *(f"--port={port}" for port in ports)))
     return traffic
 
 

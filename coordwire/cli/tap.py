@@ -20,11 +20,13 @@ from coordwire.cli.listening import (
     Receivers,
     capture_file,
     configure_log,
+    configure_timeline,
     configure_tls,
     fault_rule,
     remove_log,
     report_faults,
     shown_by,
+    story_shown,
     tls_context,
 )
 from coordwire.cli.selection.filters import parsed_condition
@@ -57,13 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="line",
         help="show frames, as decode does (default: line)",
     )
-    output.add_argument(
-        "--timeline",
-        nargs="?",
-        const="story",
-        choices=("story", "json"),
-        help="show what happens to groups: their story at the end, or json lines while it happens",
-    )
+    configure_timeline(output)
     output.add_argument("--no-output", action="store_true", help="show neither")
     group.add_argument(
         "--filter", metavar="EXPRESSION", help="show only frames that meet an expression, as in decode"
@@ -155,7 +151,7 @@ def _receivers(options: argparse.Namespace) -> list[LiveTraffic]:
             raise Failure(f"tap: --save: {error}") from None
         places.append(LiveTraffic(file, pcapng=options.save.suffix != ".pcap"))
     if options.timeline:
-        places.append(shown_by(["timeline", "--format", options.timeline, "-"]))
+        places.append(story_shown(options))
     elif not options.no_output:
         words = ["decode", "--format", options.format]
         if options.filter is not None:

@@ -180,6 +180,7 @@ def test_prometheus_gets_the_sums() -> None:
     assert 'coordwire_group_members{group="payments"} 1' in lines
     assert 'coordwire_group_members{group="audit"} 0' in lines
     assert 'coordwire_group_commits_total{group="payments"} 1' in lines
+    assert 'coordwire_group_committed_offset{group="payments",topic="orders",partition="1"} 7' in lines
     assert 'coordwire_group_lag{group="payments",topic="orders",partition="1"} 2' in lines
     assert 'coordwire_group_lag_seconds{group="payments",topic="orders",partition="1"} 2.5' in lines
     assert any(line.startswith('coordwire_group_rebalances_total{group="payments",cause="') for line in lines)
@@ -290,10 +291,11 @@ def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:
         )  # fmt: skip
 
     board.add(began("log", "new_member", inferred=True))
-    assert next(board.rows())[4] == "new_member (log, inferred)"
+    assert next(board.views()).cause == "last rebalance 00:00:00.0: presumably m joins (from the log)"
     board.add_tapped(began("tap", "session_timeout", inferred=False))
     board.add(began("log", "member_left", inferred=True))
-    assert next(board.rows())[4] == "session_timeout (tap)"
+    words = "m was silent for longer than its session timeout (seen by the tap)"
+    assert next(board.views()).cause == f"last rebalance 00:00:00.0: {words}"
     assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics()
 
 

@@ -1,14 +1,16 @@
 """`coordwire timeline`: what happened to groups, from captures and from coordinators' logs.
 
-Strategy: `inputs` gives the events of captures and logs; a filter selects events, a format writes
-them. Rules: what could not be read is counted on standard error, and the status is 1 (`coordwire decode`
-shows it); where a filter matches nothing, the values that it looked at are reported.
+Strategy: `inputs` gives the events of captures and logs; a filter selects events, a format writes them:
+`story`, with `live_story` before its end, or `json_lines`. Rules: what could not be read is counted on
+standard error, and the status is 1 (`coordwire decode` shows it); where a filter matches nothing, the values
+that it looked at are reported.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
@@ -62,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     live_capture.configure(parser)
     parser.add_argument(
+        "--live",
+        action="store_true",
+        help="print a line an event as it happens, and the story at the end, as with -i",
+    )
+    parser.add_argument(
         "--format", choices=("story", "json"), default="story", help="json: a line an event (default: story)"
     )
     parser.add_argument(
@@ -107,15 +114,31 @@ def run(options: argparse.Namespace) -> int:
     live_capture.check_inputs(options)
     collect_seldom()
     reading = TimelineInputs(options)
-    output = _format(options)
-    if output.is_quiet and options.interface is None:
-        progress.quietly()
-    second_reading = TimelineInputs(options, quiet=True) if reading.is_lasting else None
-    times.make_absolute(options, None if second_reading is None else second_reading.whole_span)
-    groups = Names(options.group, _find(options))
+    with _output(options, reading) as output:
+        second_reading = TimelineInputs(options, quiet=True) if reading.is_lasting else None
+        times.make_absolute(options, None if second_reading is None else second_reading.whole_span)
+        groups = Names(options.group, _find(options))
+        survey = _survey(options)
+        _write_events(options, reading.events(), output, groups, survey)
+    progress.end()
+    output.heading(reading.place, reading.span)
+    output.finish()
+    if survey.counts.total:
+        survey.report(reading.place)
+    else:
+        reading.report_no_groups()
+    return reading.conclude()
+
+
+def _write_events(
+    options: argparse.Namespace,
+    events: Iterator[GroupEvent],
+    output: TimelineFormat,
+    groups: Names,
+    survey: Survey,
+) -> None:
+    """Write what is selected."""
     time_range = times.TimeRange(options.since, options.until)
-    survey = _survey(options)
-    events = reading.events()
     if not (groups or survey.is_timed or options.errors or options.rebalances):
         for event in events:
             survey.saw(event, True)
@@ -131,14 +154,6 @@ def run(options: argparse.Namespace) -> int:
             output.write(event, is_listed=is_listed)
         elif of_group:
             output.learn(event)
-    progress.end()
-    output.heading(reading.place, reading.span)
-    output.finish()
-    if survey.counts.total:
-        survey.report(reading.place)
-    else:
-        reading.report_no_groups()
-    return reading.conclude()
 
 
 def _find(options: argparse.Namespace) -> Find | None:
@@ -163,17 +178,43 @@ def _survey(options: argparse.Namespace) -> Survey:
     )
 
 
-def _format(options: argparse.Namespace) -> TimelineFormat:
+@contextmanager
+def _output(options: argparse.Namespace, reading: TimelineInputs) -> Iterator[TimelineFormat]:
+    """What writes the events of the block."""
+    is_live = options.live or options.interface is not None
     if options.format == "json":
-        from coordwire.cli.timeline.json_lines import SummaryJsonFormat, TimelineJsonFormat
-
-        return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
+        output = _json_format(options)
+        with live_capture.lines_at_once() if is_live else nullcontext():
+            if output.is_quiet and not is_live:
+                progress.quietly()
+            yield output
+        return
     from coordwire.cli.timeline.story import StoryFormat
 
     by_events = options.events or options.commits or options.errors or options.rebalances
-    return StoryFormat(
-        summary=options.summary, commits=options.commits, by_events=by_events, rebalance=options.rebalance
-    )
+    story = StoryFormat(
+        summary=options.summary or (is_live and by_events),  # else all lines came twice
+        commits=options.commits, by_events=by_events, rebalance=options.rebalance,
+        keeps_commits=by_events or not is_live,
+    )  # fmt: skip
+    if not is_live:
+        progress.quietly()
+        yield story
+        return
+    from coordwire.cli.timeline.live_story import LiveStory
+
+    live = LiveStory(
+        story, lambda: reading.traffic, lists_commits=options.events or options.commits,
+        lists_events=not options.summary and options.rebalance is None,
+    )  # fmt: skip
+    with live.running():
+        yield live
+
+
+def _json_format(options: argparse.Namespace) -> TimelineFormat:
+    from coordwire.cli.timeline.json_lines import SummaryJsonFormat, TimelineJsonFormat
+
+    return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
 
 
 def _no_jobs(text: str) -> None:

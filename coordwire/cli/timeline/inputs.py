@@ -72,6 +72,7 @@ class TimelineInputs:
         self._unread = 0
         self._span: tuple[int | None, int | None] = None, None
         self._deviating = 0
+        self._capture: Capture | None = None
         if options.interface is not None:
             self._captures.append((0, (options.interface,)))
         for name in options.files:
@@ -98,6 +99,12 @@ class TimelineInputs:
         """The times of the captures' first and last frames so far, or ends of connections."""
         first, last = self._span
         return None if first is None or last is None else (first, last)
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """How many connections of Kafka's and frames were read of the capture that was opened last."""
+        summary = None if self._capture is None else self._capture.summary
+        return (0, 0) if summary is None else (summary.kafka, summary.frames)
 
     def whole_span(self) -> TimeSpan | None:
         """The span of all inputs, logs included; reads them."""
@@ -284,6 +291,7 @@ class TimelineInputs:
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
                     dialect=self._dialect, alternative=self._alternative, lazy=True,
                 )  # fmt: skip
+                self._capture = capture
                 yield from capture.batches()
             for text in capture_hints(capture):
                 self._tell(0, f"{shown(name)}: {text}")

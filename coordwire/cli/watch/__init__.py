@@ -7,11 +7,11 @@
 Strategy: offsets_follower.py reads the log, through cluster_reader.py, which asks each broker for itself; the
 reader of coordinators' logs makes events of it, tap_follower.py has those of a tap, record_times.py finds how
 old the records are that groups read next, group_board.py sums all up, and gives the sums to Prometheus,
-`LagLines` writes lags, `ProblemLines` what problems.py has. Rules: nothing is written to the cluster. What
-the log has is exact: members, generations, assignments, commits, and lag as of the last look at the
-partitions. It does not have heartbeats, requests and their errors, so that the
-cause of a rebalance is inferred; a tap sees these. Each cause says which of the two it comes from, and
-whether it is inferred. It ends by Ctrl-C, or after --rounds; at the start also where no broker accepts the
+board_screen.py shows them, `LagLines` writes lags, `ProblemLines` what problems.py has. Rules: nothing is
+written to the cluster. What the log has is exact: members, generations, assignments, commits, and lag as of
+the last look at the partitions. It does not have heartbeats, requests and their errors, so that the cause of
+a rebalance is inferred; a tap sees these. Each cause says which of the two it comes from, and whether it is
+inferred. It ends by Ctrl-C, or after --rounds; at the start also where no broker accepts the
 connection, an option cannot be used, or --tap is not a capture. Whatever happens later is a problem that is
 shown with its begin, and that ends when what it is about is seen again.
 
@@ -34,9 +34,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
@@ -67,13 +66,6 @@ TAPPED = (RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
 
 REQUEST_TIMEOUT_MS = 10_000
 """For one answer, at most."""
-
-MOST_SHOWN = 10
-"""Problems on a screen."""
-
-_NOTE = (
-    "members, commits and lag are exact; a cause is from the log or from a tap, and inferred where it says so"
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -150,7 +142,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
         open_follower(settings, names, problems) as follower,
         _tapped(options, problems) as tapped,
         _metrics(options) as publish,
-        _screen(board, problems, is_screen) as refresh,
+        _screen(board, problems, follower, options.broker, is_screen) as refresh,
     ):
         times = RecordTimes(follower.list_offsets)
 
@@ -250,36 +242,21 @@ def _metrics(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _screen(board: GroupBoard, problems: Problems, is_wanted: bool) -> Iterator[Callable[[], None]]:
-    """A function that shows the board again: in place on a terminal with rich, else a table each time."""
+def _screen(
+    board: GroupBoard, problems: Problems, follower: OffsetsFollower, bootstrap: str, is_wanted: bool
+) -> Iterator[Callable[[], None]]:
+    """A function that shows the board again, if a screen is wanted."""
     if not is_wanted:
         yield lambda: None
         return
-    from coordwire.cli.terminal import rich_console
+    from coordwire.cli.watch.board_screen import BoardScreen, open_screen
 
-    console = rich_console("watch")
-    from rich.live import Live
-    from rich.table import Table
-    from rich.text import Text
+    def place() -> str:
+        name = follower.cluster_id
+        return f"cluster {name} at {bootstrap}" if name else f"cluster at {bootstrap}"
 
-    def table() -> Any:
-        caption = "\n".join([*_problem_rows(problems), _NOTE])
-        grid = Table(*board.HEAD, box=None, caption=Text(caption), caption_justify="left")
-        for cells in board.rows():
-            grid.add_row(*(Text(shown(cell)) for cell in cells))
-        return grid
-
-    with Live(table(), console=console, auto_refresh=False, transient=False) as live:
-        yield lambda: live.update(table(), refresh=True)
-
-
-def _problem_rows(problems: Problems) -> Iterator[str]:
-    """The oldest problems, and how many more there are."""
-    for problem in islice(problems, MOST_SHOWN):
-        since = format_time(problem.since_ns, 0)
-        yield shown(f"not seen since {since}: {problem.subject}: {problem.reason}")
-    if len(problems) > MOST_SHOWN:
-        yield f"… {len(problems) - MOST_SHOWN:,} more"
+    with open_screen(BoardScreen(board, problems, place)) as refresh:
+        yield refresh
 
 
 _APART_NS = 1_000_000_000

@@ -85,6 +85,8 @@ class ClusterReader:
     """Asks the nodes of a cluster. names: of topics by their ids, which this fills in."""
 
     def __init__(self, client: Client, names: OrderedDict[str, str], problems: Problems) -> None:
+        self.cluster_id: str | None = None
+        """As the last look has it; None before."""
         self._client = client
         self._names = names
         self._problems = problems
@@ -140,6 +142,7 @@ class ClusterReader:
             self._problems.begin(_CLUSTER, str(error))
             return
         self._problems.end(_CLUSTER)
+        self.cluster_id = answer.cluster_id
         topics = {topic.name: topic for topic in answer.topics if topic.name in names}
         self._topics = {name: topics.get(name) or _unknown_topic(name) for name in names}
         nodes = self._client.cluster.nodes

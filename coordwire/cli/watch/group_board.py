@@ -18,22 +18,30 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any, NamedTuple, get_args
 
+from coordwire.capture.printable import shown
 from coordwire.cli.watch.problems import Problem, ProblemKind, ProblemSubject
 from coordwire.cli.watch.record_times import RecordTimes
 from coordwire.timeline.events import (
     GroupEvent,
+    Kind,
+    MemberJoined,
     OffsetCommitted,
     RebalanceBegan,
     RebalanceEnded,
     TopicPartition,
 )
 from coordwire.timeline.evidence import remember
+from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.wording import clock, short_names
 from coordwire.timeline.totals import GroupStory
 
-__all__ = ["GroupBoard", "KnownLag", "MetricsServer"]
+__all__ = ["GroupBoard", "GroupView", "KnownLag", "MetricsServer"]
 
 MOST_GROUPS = 100_000
 MOST_PARTITIONS = 100_000
+MOST_MEMBERS = 10_000
+"""Members of a group whose names are kept."""
+
 MOST_SAMPLES = 1_000
 """Problems of which Prometheus gets the begin and the reason."""
 
@@ -44,6 +52,7 @@ _METRICS = {
     "coordwire_group_rebalance_seconds_total": ("counter", "Time of rebalances whose length is known."),
     "coordwire_group_without_consumers_seconds_total": ("counter", "Time with a partition without consumer."),
     "coordwire_group_commits_total": ("counter", "Offsets committed."),
+    "coordwire_group_committed_offset": ("gauge", "The committed offset: that of the record to read next."),
     "coordwire_group_lag": ("gauge", "Records after the committed offset."),
     "coordwire_group_lag_seconds": ("gauge", "Age of the record at the committed offset; 0: all are read."),
 }
@@ -60,11 +69,31 @@ class KnownLag(NamedTuple):
     age_ms: int | None
 
 
+class GroupView(NamedTuple):
+    """What a screen shows of a group. members: the names of those that are in; cause: of the last rebalance,
+    in the words of a story, with its time and where it comes from; lag: in records, age_ms: of the oldest of
+    them, each None where it is not known."""
+
+    group: str
+    kind: Kind | None
+    members: tuple[str, ...]
+    rebalances: int
+    cause: str
+    idle_ns: int
+    commits: int
+    lag: int | None
+    age_ms: int | None
+
+
 @dataclass(slots=True)
 class _Row:
+    """joined: the events that name members; last: the last rebalance; is_tapped: whether a tap saw it."""
+
     story: GroupStory
     tapped: GroupStory | None = None
-    cause: str = ""
+    joined: OrderedDict[str, MemberJoined] = field(default_factory=OrderedDict)
+    last: RebalanceBegan | RebalanceEnded | None = None
+    is_tapped: bool = False
     committed: dict[TopicPartition, int] = field(default_factory=dict)
     lag: dict[TopicPartition, int] = field(default_factory=dict)
     lag_ms: dict[TopicPartition, int] = field(default_factory=dict)
@@ -72,6 +101,29 @@ class _Row:
     @property
     def is_gone(self) -> bool:
         return not (self.committed or self.story.members or (self.tapped is not None and self.tapped.members))
+
+    def add(self, event: GroupEvent, *, is_tapped: bool) -> None:
+        """Remember who joins, and the last rebalance."""
+        if isinstance(event, MemberJoined):
+            remember(self.joined, event.member_id, event, MOST_MEMBERS)
+        elif isinstance(event, RebalanceBegan | RebalanceEnded):
+            self.last, self.is_tapped = event, is_tapped
+
+    def view(self, group: str) -> GroupView:
+        names = short_names(self.joined.values())
+        story = self.story
+        return GroupView(
+            group, story.kind, tuple(sorted(names.get(name) or shown(name) for name in story.members)),
+            story.rebalances, self._cause(names), story.idle_ns, story.commits,
+            sum(self.lag.values()) if self.lag else None, max(self.lag_ms.values(), default=None),
+        )  # fmt: skip
+
+    def _cause(self, names: Mapping[str, str]) -> str:
+        if self.last is None:
+            return ""
+        time = "" if self.last.time_ns is None else f" {clock(self.last.time_ns)}"
+        origin = "seen by the tap" if self.is_tapped else "from the log"
+        return f"last rebalance{time}: {EventLines(names, one_day=True).cause(self.last)} ({origin})"
 
 
 class GroupBoard:
@@ -88,10 +140,9 @@ class GroupBoard:
         """Take an event in."""
         row = self._row(event.group)
         row.story.add(event)
-        if isinstance(event, RebalanceBegan):
-            if row.tapped is None:
-                row.cause = _cause_text(event, "log")
-        elif isinstance(event, OffsetCommitted) and not event.error_code:
+        if row.tapped is None or isinstance(event, MemberJoined):
+            row.add(event, is_tapped=False)
+        if isinstance(event, OffsetCommitted) and not event.error_code:
             place = TopicPartition(event.topic, event.partition)
             if event.removed:
                 row.committed.pop(place, None)
@@ -106,8 +157,7 @@ class GroupBoard:
         if row.tapped is None:
             row.tapped = GroupStory(event.group)
         row.tapped.add(event)
-        if isinstance(event, RebalanceBegan | RebalanceEnded):
-            row.cause = _cause_text(event, "tap")
+        row.add(event, is_tapped=True)
 
     def _row(self, group: str) -> _Row:
         row = self._rows.get(group)
@@ -157,28 +207,10 @@ class GroupBoard:
 
     # --- what is shown ---
 
-    HEAD = (
-        "group",
-        "kind",
-        "members",
-        "rebalances",
-        "last cause",
-        "without consumers",
-        "commits",
-        "lag",
-        "in time",
-    )
-
-    def rows(self) -> Iterator[tuple[str, ...]]:
-        """The cells of each group, in the order of their ids."""
+    def views(self) -> Iterator[GroupView]:
+        """Each group, in the order of their ids."""
         for group, row in sorted(self._rows.items()):
-            story = row.story
-            yield (
-                group, story.kind or "", str(len(story.members)), str(story.rebalances), row.cause,
-                f"{story.idle_ns / 1e9:.1f} s" if story.idle_ns else "",
-                str(story.commits), str(sum(row.lag.values())) if row.lag else "",
-                f"{max(row.lag_ms.values()) / 1e3:.1f} s" if row.lag_ms else "",
-            )  # fmt: skip
+            yield row.view(group)
 
     def metrics(self, problems: Iterable[Problem] = ()) -> str:
         """All groups, and what cannot be seen, in Prometheus' text format, version 0.0.4."""
@@ -226,6 +258,8 @@ def _samples(name: str, row: _Row) -> Iterable[tuple[list[tuple[str, str]], floa
             return [([], story.commits)]
         case "lag_seconds":
             return _by_partition({place: lag / 1e3 for place, lag in row.lag_ms.items()})
+        case "committed_offset":
+            return _by_partition(row.committed)
     return _by_partition(row.lag)
 
 
@@ -243,11 +277,6 @@ def _by_partition(
         ([("topic", place.topic), ("partition", str(place.partition))], value)
         for place, value in sorted(values.items())
     ]
-
-
-def _cause_text(event: RebalanceBegan | RebalanceEnded, origin: str) -> str:
-    """A cause with where it comes from, and whether it is inferred."""
-    return f"{event.cause} ({origin}{', inferred' if event.inferred else ''})"
 
 
 def _labels(pairs: list[tuple[str, str]]) -> str:

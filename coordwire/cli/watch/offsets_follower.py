@@ -78,6 +78,11 @@ class OffsetsFollower:
         self._committed: set[TopicPartition] = set()
         self._ends: dict[TopicPartition, tuple[int, float]] = {}
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id; None while it is not known."""
+        return self._reader.cluster_id
+
     def close(self) -> None:
         """Cancel what was not answered."""
         self._runner.run(self._reader.close())

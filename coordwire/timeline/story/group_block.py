@@ -107,6 +107,10 @@ class GroupBlock:
     def lines(self) -> Iterator[Pieces]:
         """The head, and a line an event."""
         yield from self.head()
+        yield from self.event_lines()
+
+    def event_lines(self) -> Iterator[Pieces]:
+        """A line an event."""
         stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
         positions = CommitLines(self._of, folded=not self._commits)
         for event in self._events:
