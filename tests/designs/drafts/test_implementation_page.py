@@ -243,6 +243,7 @@ def test_offsets_are_committed_again_and_again() -> None:
     cluster.run(100)
     for number in range(1, 4):
         consumer(cluster, "a").consumed(DraftPartition("t", "0"), 10 * number)
+        consumer(cluster, "a").fetched(DraftPartition("t", "0"), 10 * number + 5)  # waits in its queue
         cluster.run(60_000)
         assert cluster.read("/consumers/g/offsets/t/0") == b"%d" % (10 * number)
     cluster.crash("a")

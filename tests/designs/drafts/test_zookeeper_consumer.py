@@ -388,7 +388,8 @@ def test_each_thread_has_the_messages_of_what_it_owns() -> None:
     cluster.run(100)
     consumer: ZooKeeperConsumer = cluster.nodes["a"].machine
     before = dict(consumer.owned)
-    fetch(consumer, p0=2, p3=1)
+    fetch(consumer, p0=1, p3=1)
+    fetch(consumer, p0=2)  # now the first thread's queue is full
     assert consumer.owned == before  # what waits in a queue the application does not have
     assert [consumer.take("t", "a-0") for _ in range(3)] == [
         (DraftPartition("t", "0"), 0), (DraftPartition("t", "0"), 1), None
