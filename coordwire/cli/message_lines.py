@@ -41,6 +41,9 @@ LONGEST_TEXT = 400
 MOST_LINES = 100_000
 """Lines of one message that are shown."""
 
+MOST_FLAT = 2_000
+"""Characters of one field that are laid out for `MessageLines.line`."""
+
 MOST_NUMBERS = 1_000
 """The names of so many numbers are kept."""
 
@@ -84,6 +87,28 @@ class MessageLines:
             yield more_lines(unshown, depth)
         if self._error is not None:
             yield refusal(self._error, depth)
+
+    def line(self, unshown: Collection[str] = ()) -> Pieces:
+        """The fields that are set on one line, as much of it as fits; bytes that are a text as that. unshown:
+        names of fields to leave out."""
+        pieces: Pieces = []
+        room = self._width
+        for field in self._fields(self._message):
+            value = getattr(self._message, field.name)
+            if room <= 0 or field.name in unshown or not field.is_set(value):
+                continue
+            if type(value) is bytes and value.isascii() and (text := value.decode()).isprintable():
+                value = text
+            flat = self._flat(type(self._message), field, value, self._place("", field.name), MOST_FLAT)
+            if flat is None:
+                flat = [(counted(len(value), "element", ",") if field.array else "…", "note")]
+            for text, style in [(", " if pieces else "", "plain"), (f"{field.name}: ", "name"), *flat]:
+                if len(text) <= room:
+                    pieces.append((text, style))
+                elif room > 0:
+                    pieces.append((f"{text[: room - 1]}…", style))
+                room -= len(text)
+        return pieces
 
     def _all(self, depth: int) -> Iterator[Pieces]:
         path = steps(self._error.path) if self._error is not None else None

@@ -95,6 +95,7 @@ class StartedGroup:
         self._number = 0
         self._paid = 0  # frames since the last end of a rebalance, which lists what all have
         self._served: Seen | None = None  # where all were served, which is not paid for yet
+        self._served_ns = 0  # when all of an overview's consumers were served last
 
     # --- frames ---
 
@@ -155,8 +156,10 @@ class StartedGroup:
         registration.is_in = True
         self._refuse(registration)
         name, group = registration.name, self.group
+        is_left_over = False
         if self._broker not in (None, registration.broker):
             self._move(registration.broker, place)
+            is_left_over = (registration.place.time_ns or 0) < self._served_ns  # by one that comes back
         self._broker = registration.broker
         rejoined = name in group.members
         if rejoined and self._attempt is not None:
@@ -173,7 +176,7 @@ class StartedGroup:
         self._unserved.add(name)
         registration.member.last_seen_ns = registration.place.time_ns
         group.add(registration.member, registration.place, rejoined=rejoined)
-        self._add_reason(trigger, registration.place)
+        self._add_reason(trigger, place if is_left_over else registration.place)
 
     def _refuse(self, registration: DraftRegistration) -> None:
         """A registration does not wait any longer."""
@@ -511,6 +514,7 @@ class StartedGroup:
     def _end_served(self) -> None:
         if self._served is not None:
             self.group.end("steady", self._served)
+            self._served_ns = self._served.time_ns or 0
             self._served, self._awaited_ns, self._paid = None, None, 0
 
     # --- the end ---

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordwire.broker.cluster.cluster_state import ClusterState
@@ -105,6 +105,7 @@ sizes = st.lists(st.integers(1, 400), min_size=1, max_size=25)
 
 @settings(max_examples=12, deadline=None)
 @given(sizes, sizes, st.booleans(), st.integers(0, 30))
+@example([400] * 12, [1], True, 16)  # whole segments go
 def test_a_log_on_disk_is_the_one_in_memory(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], after: list[int], kill: bool, start: int
 ) -> None:
@@ -118,10 +119,15 @@ def test_a_log_on_disk_is_the_one_in_memory(
             records = [Record(timestamp=NOW - size, value=b"v" * size), Record(timestamp=NOW + size)]
             append(log, encode_batch(records, base_offset=0))
 
+    def compare() -> None:
+        for offset in range(memory.start_offset, memory.end_offset + 1):
+            assert disk.read(offset, 700).data == memory.read(offset, 700).data
+
     for log in (disk, memory):
         write(log, before)
         if start <= log.end_offset:
             log.delete_before(start)
+    compare()
     verified_start = disk.start_offset
     if kill:
         disk.let_go()
@@ -133,8 +139,7 @@ def test_a_log_on_disk_is_the_one_in_memory(
         write(log, after)
     assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
     assert disk.epochs.entries == memory.epochs.entries
-    for offset in range(memory.start_offset, memory.end_offset + 1):
-        assert disk.read(offset, 700).data == memory.read(offset, 700).data
+    compare()
     for time in (NOW - 200, NOW, NOW + 150):
         assert disk.find_time(time, disk.end_offset) == memory.find_time(time, memory.end_offset)
     assert all(path.stat().st_size <= 1_000 for path in folder.glob("*.log"))

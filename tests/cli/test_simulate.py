@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coordwire.cli.simulate.sent_lines import MOST_MESSAGES
 from coordwire.cli.simulate.several_seeds import run_figures
 from coordwire.designs import DESIGN_NAMES
 from coordwire.designs.simulator import runs
@@ -92,6 +94,92 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
     assert "4 members" in story.text  # the one that starts again is a new one
 
 
+FLOW_PLAN = (
+    "7s cut consumer-1 * for 4s; 8s drop * consumer-1; 12s freeze coordinator-1 for 9s; 13s crash consumer-2"
+)
+
+
+@pytest.mark.parametrize("design", DESIGN_NAMES)
+def test_the_flow_is_what_a_capture_has_and_what_was_lost(run: Run, tmp_path: Path, design: str) -> None:
+    """A capture has requests when they arrive, and answers when they leave; ZooKeeper's counts of changes in
+    answers to pings, which are made beside the simulation, are those of the time that each shows."""
+    file = tmp_path / "run.pcap"
+    words = ("simulate", design, "--duration", "24s", "--faults", FLOW_PLAN, "--format", "json")
+    result = run(*words, "--pcap", str(file), "--flow")
+    assert (result.status, result.err) == (0, "")
+    *messages, figures = map(json.loads, result.text.splitlines())
+    assert figures == json.loads(run(*words).text)
+    hosts = {"zookeeper": 1, "coordinator-1": 2, "coordinator-2": 3}
+    if design in ("classic", "consumer"):
+        hosts = {"coordinator-1": 1, "coordinator-2": 2}
+    hosts |= {f"consumer-{number}": len(hosts) + number for number in (1, 2, 3)}
+
+    def is_seen(message: dict[str, Any]) -> bool:
+        return message["arrived"] is not None or hosts[message["to"]] > hosts[message["from"]]
+
+    def text(body: dict[str, Any]) -> str:
+        return json.dumps({name: value for name, value in body.items() if "zxid" not in name.lower()})
+
+    sent = Counter(
+        (f"10.0.0.{hosts[message['from']]}", f"10.0.0.{hosts[message['to']]}", text(message["body"]),
+         message["api"], message["direction"])
+        for message in messages if is_seen(message)
+    )  # fmt: skip
+    dialect = ("--dialect", design.replace("-overview", "").replace("-loaded", ""))
+    decoded = run("decode", str(file), "--format", "json", *(dialect if design.startswith("draft") else ()))
+    captured = Counter(
+        (*(end.partition(":")[0] for end in form["flow"].split(" > ")), text(form["body"]),
+         form["api"], form["direction"])
+        for form in decoded.forms
+    )  # fmt: skip
+    assert len(captured) > 40
+    assert sent == captured
+    assert all(0 <= message["sent"] <= (message["arrived"] or 24_000) <= 24_000 for message in messages)
+    times = [message["sent"] for message in messages if message["api"] not in ("Ping", "CloseSession")]
+    assert times == sorted(times)
+    took = [message["arrived"] - message["sent"] for message in messages if message["arrived"] is not None]
+    assert sum(time <= 5 for time in took) > 0.9 * len(took)
+    assert len(took) < len(messages)  # what waits for the end of the cut is lost with the connection
+
+
+@pytest.mark.parametrize("design", DESIGN_NAMES)
+def test_the_flow_stands_between_the_lines_of_the_story(run: Run, design: str) -> None:
+    words = ("simulate", design, "--duration", "24s", "--faults", "12s crash consumer-2")
+    without = run(*words).text.splitlines()
+    lines = run(*words, "--flow", "11s-22s").text.splitlines()
+    flow = [line for line in lines if " → " in line]
+    assert [line.strip() for line in lines if " → " not in line] == [line.strip() for line in without]
+    times = [float(line.split()[0]) for line in flow]
+    assert times == sorted(times)
+    assert 11 <= times[0] < times[-1] <= 22
+    rejoin = {
+        "zookeeper": "Create ", "draft-1": "Start ", "draft-2-overview": "RegisterConsumer ",
+        "draft-2": "StartFetcher ", "classic": "Heartbeat v4", "consumer": "ConsumerGroupHeartbeat v",
+    }  # fmt: skip
+    assert any(f"  {rejoin.get(design, 'Ping ')}" in line for line in flow)
+
+
+def test_the_flow_marks_what_is_late_or_lost(run: Run) -> None:
+    words = ("simulate", "draft-2", "--duration", "20s", "--flow", "11s-16s")
+    slow = run(*words, "--faults", "11s slow consumer-1 * 700ms for 4s").text.splitlines()
+    late = [line for line in slow if "arrives after 70" in line]
+    assert late
+    assert all("consumer-1" in line for line in late)
+    assert not [line for line in run(*words).text.splitlines() if "arrive" in line]
+    cut = run(*words, "--faults", "11s cut consumer-1 * for 9s").text.splitlines()
+    assert [line for line in cut if "coordinator-1 → consumer-1" in line and "✗ has not arrived" in line]
+
+
+def test_a_long_flow_is_counted(run: Run) -> None:
+    words = ("simulate", "draft-1", "--duration", "80s", "--members", "4", "--flow")
+    lines = run(*words).text.splitlines()
+    assert sum(" → " in line for line in lines) == MOST_MESSAGES
+    [text] = [line for line in lines if "more messages" in line]
+    left_out = int(text.split("and ")[1].split()[0].replace(",", ""))
+    forms = run(*words, "--format", "json").text.splitlines()
+    assert len(forms) - 1 == MOST_MESSAGES + left_out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -121,6 +209,9 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--brokers", "0"], "--brokers: expected 1 to 100, got 0"),
         (["draft-2", "--seeds", "0"], "--seeds: expected 1 to 10000, got 0"),
         (["draft-2", "--seeds", "2", "--pcap", "x.pcap"], "--pcap keeps one run, and --seeds makes several"),
+        (["draft-2", "--seeds", "2", "--flow"], "--flow shows one run, and --seeds makes several"),
+        (["draft-2", "--flow", "5s"], "--flow: expected two times such as 20s-25s, got '5s'"),
+        (["draft-2", "--flow", "5s-4s"], "--flow: expected two times such as 20s-25s, got '5s-4s'"),
         (["draft-2", "--groups", "4"], "--groups: expected 1 to 3, got 4"),
         (["draft-2", "--session-timeout", "1s"], "--session-timeout: expected a time above 1s, to 24h, got"),
         (

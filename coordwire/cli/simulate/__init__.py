@@ -1,6 +1,7 @@
 """`coordwire simulate`: a group under one of eight designs, in virtual time, with faults by a plan.
 
 simulation_story.py   the run as lines for people, and its figures
+sent_lines.py         the messages of a run as lines, and as JSON
 several_seeds.py      the same run with several seeds: a line for each, and quantiles
 
 Rules: the same command gives the same bytes. The story and the figures are the output; a capture goes to a
@@ -17,7 +18,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.cli import Failure, terminable
@@ -27,7 +30,8 @@ from coordwire.files.staged import Staged
 if TYPE_CHECKING:
     from coordwire.capture.printable import Pieces
     from coordwire.designs.simulator import PlannedFault
-    from coordwire.designs.simulator.runs import SimulatedRun
+    from coordwire.designs.simulator.runs import DesignRun, SimulatedRun
+    from coordwire.designs.simulator.sent_messages import SentMessage
 
 __all__ = ["configure", "run"]
 
@@ -70,6 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("story", "json"), default="story",
                         help="json: the figures, times in milliseconds")  # fmt: skip
     parser.add_argument("--duration", default="60s", metavar="TIME", help="virtual time, as 90s or 5m (60s)")
+    parser.add_argument(
+        "--flow", nargs="?", const="", metavar="FROM-TO",
+        help="also every message, of the whole run or as 20s-25s; with --format json a line each",
+    )  # fmt: skip
     parser.add_argument("--pcap", type=Path, metavar="FILE", help="keep the messages as a capture")
 
 
@@ -82,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
         _check("--seeds", options.seeds, MOST_SEEDS)
         if options.pcap is not None:
             raise Failure("simulate: --pcap keeps one run, and --seeds makes several")
+        if options.flow is not None:
+            raise Failure("simulate: --flow shows one run, and --seeds makes several")
     from coordwire.cli import progress
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
@@ -94,26 +104,38 @@ def run(options: argparse.Namespace) -> int:
     if session is None or not LEAST_SESSION_MS <= session <= MOST_MS:
         reason = f"expected a time above 1s, to 24h, got {options.session_timeout!r}"
         raise Failure(f"simulate: --session-timeout: {reason}")
-    run_one = partial(_simulated, options, duration, session, _latency(options.latency))
+    latency = _latency(options.latency)
+    window = _window(options.flow, duration)
+    run_one = partial(_simulated, options, duration, session, latency)
     write = line_writer()
     progress.quietly()
     if options.seeds is not None:
         with terminable():
             _run_seeds(options, duration, session, run_one, write)
         return 0
-    with terminable(), _capture(options.pcap) as file:
-        simulated = run_one(options.seed, pcap=file)
-    progress.end()
-    if options.format == "json":
-        write([[(json.dumps(_figures(simulated, options)), "plain")]])
-        return 0
-    write(lines(simulated, options.members, options.partitions, options.seed))
+    with terminable(), _capture(options.pcap) as file, TemporaryFile() as sent_file:
+        prepare = None if window is None else partial(_keep_sent, sent_file, window[1])
+        simulated = run_one(options.seed, pcap=file, prepare=prepare)
+        progress.end()
+        messages = () if window is None else _sent(simulated, window[0])
+        if options.format == "json":
+            from coordwire.cli.simulate.sent_lines import sent_forms
+
+            forms = chain(sent_forms(messages), [_figures(simulated, options)])
+            write([(json.dumps(form), "plain")] for form in forms)
+            return 0
+        flow: Iterable[tuple[int, Pieces]] = ()
+        if window is not None:
+            from coordwire.cli.simulate.sent_lines import sent_lines
+
+            flow = sent_lines(messages, latency[1], window[1])
+        write(lines(simulated, options.members, options.partitions, options.seed, flow))
     return 0
 
 
 def _simulated(
     options: argparse.Namespace, duration: int, session: int, latency: tuple[int, int], seed: int,
-    pcap: BinaryIO | None = None,
+    pcap: BinaryIO | None = None, prepare: Callable[[DesignRun], None] | None = None,
 ) -> SimulatedRun:  # fmt: skip
     """A run with a seed, which reports how far it has come."""
     from coordwire.cli import progress
@@ -123,7 +145,7 @@ def _simulated(
     return simulate(
         options.design, members=options.members, partitions=options.partitions, seed=seed,
         plan=_plan(options, duration, seed), duration_ms=duration, pcap=pcap, coordinators=options.brokers,
-        groups=options.groups, session_ms=session, latency=latency,
+        groups=options.groups, session_ms=session, latency=latency, prepare=prepare,
         on_time=lambda time: progress.report(name, time, duration),
     )  # fmt: skip
 
@@ -170,6 +192,35 @@ def _latency(text: str) -> tuple[int, int]:
     if times[0] is None or times[1] is None or not times[0] <= times[1] <= MOST_LATENCY_MS:
         raise Failure(f"simulate: --latency: expected a time, or two such as 1ms-5ms, to 1m, got {text!r}")
     return times[0], times[1]
+
+
+def _window(text: str | None, duration: int) -> tuple[int, int] | None:
+    """The first and the last time whose messages are shown."""
+    from coordwire.testing.fault_plans import parse_time
+
+    if not text:
+        return None if text is None else (0, duration)
+    begin, end = (parse_time(part) for part in (text.partition("-")[::2]))
+    if begin is None or end is None or begin > end:
+        raise Failure(f"simulate: --flow: expected two times such as 20s-25s, got {text!r}")
+    return begin, end
+
+
+def _keep_sent(file: BinaryIO, until: int, known: DesignRun) -> None:
+    from coordwire.designs.simulator.sent_messages import SentMessages
+
+    known.world.sent = SentMessages(file, until)
+
+
+def _sent(simulated: SimulatedRun, begin: int) -> Iterator[SentMessage]:
+    """What was sent from a time on."""
+    from coordwire.dialects import find_alternative, find_dialect
+
+    world, dialect = simulated.run.world, simulated.run.dialect
+    assert world.sent is not None
+    for sent in world.sent.read(find_dialect(dialect), find_alternative(dialect)):
+        if sent.sent >= begin:
+            yield sent
 
 
 def _figures(simulated: SimulatedRun, options: argparse.Namespace) -> dict[str, object]:

@@ -60,15 +60,18 @@ _NOTES = {
 """How notes are shown; others with their name and their text."""
 
 
-def lines(simulated: SimulatedRun, members: int, partitions: int, seed: int) -> Iterator[Pieces]:
-    """The story, and the figures after it."""
+def lines(
+    simulated: SimulatedRun, members: int, partitions: int, seed: int,
+    messages: Iterable[tuple[int, Pieces]] = (),
+) -> Iterator[Pieces]:  # fmt: skip
+    """The story, and the figures after it. messages: lines of these, with their times."""
     design, measures = simulated.run.design, simulated.measures
     title = f"── {design} "
     sizes = run_sizes(members, partitions, f"seed {seed}", measures.duration_ms)
     yield [(title, "api"), (sizes, "note"), ("─" * max(80 - len(title) - len(sizes), 2), "rule")]
     story = sorted(_story(simulated), key=lambda line: line[0])
     width = max((len(_clock(time)) for time, _ in story), default=0)
-    for time, pieces in story[:MOST_LINES]:
+    for time, pieces in sorted([*story[:MOST_LINES], *messages], key=lambda line: line[0]):
         yield [(f"   {_clock(time):>{width}}  ", "note"), *pieces]
     if len(story) > MOST_LINES:
         yield [(f"   … and {len(story) - MOST_LINES:,} more lines", "odd")]

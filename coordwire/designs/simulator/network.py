@@ -267,6 +267,8 @@ class Link:
             return
         if self.is_listener and world.tap is not None:
             self._show(world.tap, data, to_client=True)
+        if world.sent is not None and data is not None:
+            world.sent.send(self, data)
         if self.blocked or world.is_cut(self.node.name, peer_link.node.name):
             self.blocked.append(data)
             world.blocked_links[id(self)] = self
@@ -285,9 +287,11 @@ class Link:
     def _deliver(self, data: bytes | None) -> None:
         if not self.is_open:
             return
-        tap = self.node.world.tap
+        tap, sent = self.node.world.tap, self.node.world.sent
         if self.is_listener and tap is not None:
             self._show(tap, data, to_client=False)
+        if sent is not None and data is not None and self.peer_link is not None:
+            sent.arrive(self.peer_link)
         self.node.call(self._read, data)
 
     def _read(self, data: bytes | None) -> None:

@@ -62,12 +62,13 @@ class _Ends:
 
 
 class PcapWriter:
-    """A tap that writes a capture file: Ethernet, IPv4 and TCP around the bytes."""
+    """A tap that writes a capture file: Ethernet, IPv4 and TCP around the bytes. packets: their number."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._links: dict[int, _Ends] = {}
         self._last = 0
+        self.packets = 0
         file.write(_GLOBAL)
 
     def __call__(self, record: TapRecord) -> None:
@@ -94,3 +95,4 @@ class PcapWriter:
         seconds, remainder = divmod(microseconds, _US)
         frame = _ETHERNET + packet
         self._file.write(_RECORD.pack(seconds, remainder, len(frame), len(frame)) + frame)
+        self.packets += 1

@@ -32,6 +32,7 @@ from coordwire.testing.fault_plans import (
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator.message_flow import MessageFlow
+    from coordwire.designs.simulator.sent_messages import SentMessages
 
 __all__ = ["Latency", "World"]
 
@@ -78,8 +79,9 @@ _CONNECT_TIMEOUT_MS = 10_000
 
 class World:
     """latency: of one way; a link's bytes arrive in order whatever it is. tap: sees what a capture would.
-    messages: those that consumers read, if any are simulated. paths: the faults of the network. on_reach:
-    called when nodes can, or cannot, reach each other from now on."""
+    sent: keeps what processes send each other. messages: those that consumers read, if any are simulated.
+    paths: the faults of the network. on_reach: called when nodes can, or cannot, reach each other from now
+    on."""
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class World:
         self.faults: list[tuple[int, PlannedFault]] = []
         self.blocked_links: dict[int, Link] = {}
         self.messages: MessageFlow | None = None
+        self.sent: SentMessages | None = None
         self.on_reach: Callable[[], None] | None = None
         self._draw = latency if callable(latency) else None
         self._least, most = (0, 0) if callable(latency) else latency

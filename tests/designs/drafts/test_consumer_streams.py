@@ -78,3 +78,8 @@ def test_a_full_queue_leaves_messages_at_the_broker() -> None:
     assert [stream.take(), stream.take(), stream.take()] == [(ONE, 3), (ONE, 4), None]
     assert fetchers.partitions[ONE] == PartitionProgress(3, 5)
     assert not fetchers.fetched(TWO, 5, stream)  # not to be fetched
+    fetchers, stream = ConsumerFetcherManager(), MessageStream(queued=2)
+    fetchers.start({ONE: 0})
+    assert fetchers.fetched(ONE, 2, stream)
+    assert fetchers.fetched(ONE, 3, stream)  # goes on where it was, though nothing is consumed yet
+    assert [stream.take() for _ in range(4)] == [(ONE, 0), (ONE, 1), (ONE, 2), None]

@@ -424,6 +424,15 @@ def test_a_group_that_waits_in_a_queue_is_not_pushed_again() -> None:
     world.run(200)
     assert (group.queued, group.handler, coordinator._handled) == (False, None, {})
     assert world.owned() == "aabb"
+    world = World(2, consumers="ab", broker={"max_rebalance_retries": 0, "max_ping_retries": 100})
+    coordinator, group = world.coordinator, world.coordinator.groups["g"]
+    world.cut("b", "broker-1")
+    group.stopped = True
+    coordinator.try_rebalance(group)
+    run_until(world, lambda: bool(coordinator._handled))
+    run_until(world, lambda: not coordinator._handled)
+    assert world.owned() != "aabb"
+    assert (group.queued, group.handler) == (False, None)  # a task that failed for good is done too
 
 
 def test_handlers_take_groups_in_turn_and_work_beside_each_other() -> None:

@@ -243,6 +243,7 @@ def test_offsets_are_committed_again_and_again() -> None:
     cluster.run(100)
     for number in range(1, 4):
         consumer(cluster, "a").consumed(DraftPartition("t", "0"), 10 * number)
+        consumer(cluster, "a").fetched(DraftPartition("t", "0"), 10 * number + 5)  # waits in its queue
         cluster.run(60_000)
         assert cluster.read("/consumers/g/offsets/t/0") == b"%d" % (10 * number)
     cluster.crash("a")
@@ -258,13 +259,18 @@ def test_offsets_are_committed_again_and_again() -> None:
         (KAFKA_AND_ZOOKEEPER, True, True), (ZOOKEEPER_AND_KAFKA, True, True),
     ],
 )  # fmt: skip
+@pytest.mark.parametrize("version", [None, "0.8.2.2"])
 def test_where_offsets_are_by_the_two_settings(
-    settings: dict[str, object], kafka: bool, zookeeper: bool
+    settings: dict[str, object], kafka: bool, zookeeper: bool, version: Any
 ) -> None:
-    config = ZooKeeperConsumerConfig(group_id="g", consumer_id="a", topic_count='{"t":1}', **settings)  # type: ignore[arg-type]
+    """Kafka's own consumer looks at the second where the first is "kafka" alone."""
+    kafka = kafka and (version is None or settings.get("offsets_storage") == "kafka")
+    config = ZooKeeperConsumerConfig(
+        group_id="g", consumer_id="a", topic_count='{"t":1}', kafka_version=version, **settings  # type: ignore[arg-type]
+    )  # fmt: skip
     assert isinstance(config.offset_settings, OffsetSettings)
     assert (config.offset_settings.uses_kafka, config.offset_settings.uses_zookeeper) == (kafka, zookeeper)
-    group = Group(1)
+    group = Group(1, version=version)
     kinds: set[str] = set()
 
     def manager(request: Message, now: int) -> Any:

@@ -204,6 +204,7 @@ def test_a_static_topic_is_watched_before_it_exists() -> None:
     cluster.topic("later", {0: [1], 1: [1]})
     cluster.run(1_000)
     assert cluster.owner("later", "1") == "a"
+    assert [cluster.owner("t", number) for number in "0123"] == ["a"] * 4  # it reads both topics
 
 
 def test_offsets_are_written_where_they_have_changed_alone() -> None:
@@ -386,7 +387,10 @@ def test_each_thread_has_the_messages_of_what_it_owns() -> None:
     cluster = world("a", topic_count='{"t":2}')
     cluster.run(100)
     consumer: ZooKeeperConsumer = cluster.nodes["a"].machine
-    fetch(consumer, p0=2, p3=1)
+    before = dict(consumer.owned)
+    fetch(consumer, p0=1, p3=1)
+    fetch(consumer, p0=2)  # now the first thread's queue is full
+    assert consumer.owned == before  # what waits in a queue the application does not have
     assert [consumer.take("t", "a-0") for _ in range(3)] == [
         (DraftPartition("t", "0"), 0), (DraftPartition("t", "0"), 1), None
     ]  # fmt: skip

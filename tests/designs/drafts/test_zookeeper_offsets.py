@@ -245,3 +245,10 @@ def test_an_application_commits_offsets_of_its_own(retry: bool) -> None:
     group.cluster.drain("a1")
     group.cluster.run(500)
     assert consumer.offsets.committed[PARTITIONS[2]] == 3
+    group.cluster.crash("a1")
+    group.start("b", KAFKA | {"auto_commit_enable": False})
+    group.cluster.run(20_000)
+    other: ZooKeeperConsumer = group.cluster.nodes["b2"].machine
+    assert other.owned == {PARTITIONS[1]: 7 if retry else -1, PARTITIONS[2]: 3} | dict.fromkeys(
+        (PARTITIONS[0], PARTITIONS[3]), -1
+    )

@@ -39,13 +39,14 @@ Owners = dict[str, frozenset[tuple[str, int]]]
 
 @dataclass(slots=True)
 class Truth:
-    """began: of attempts; ended: of rebalances, with what each member owned; members: those that are in, by
-    broker; changes: who came (True) or went, and when; an overview's consumer whose connection was broken
-    goes once more when it is no longer awaited. voided: who went with their coordinator, which shows once
-    there is another; loaded: when groups were. now: the world's time, which a frozen machine's is behind."""
+    """began: of attempts, with the broker; ended: of rebalances, with what each member owned, and the broker:
+    one that was frozen may end its own while another coordinates; members: those that are in, by broker;
+    changes: who came (True) or went, and when; an overview's consumer whose connection was broken goes once
+    more when it is no longer awaited. voided: who went with their coordinator, which shows once there is
+    another; loaded: when groups were. now: the world's time, which a frozen machine's is behind."""
 
-    began: list[int] = field(default_factory=list)
-    ended: list[tuple[int, Owners]] = field(default_factory=list)
+    began: list[tuple[int, int]] = field(default_factory=list)
+    ended: list[tuple[int, Owners, int]] = field(default_factory=list)
     members: dict[int, set[str]] = field(default_factory=dict)
     broker: int = 0
     changes: list[tuple[int, str, bool]] = field(default_factory=list)
@@ -71,11 +72,14 @@ class Truth:
         self.voided |= {(self.now(), name) for name in members}
         return bool(members)
 
+    def begins(self, machine: Any) -> None:
+        self.began.append((self.now(), machine.settings.broker_id))
+
     def ends(self, machine: Any, owned: dict[str, Any]) -> None:
         self.ended.append((self.now(), {
             name: frozenset((part.topic, int(part.partition.rpartition("-")[2])) for part in parts)
             for name, parts in owned.items()
-        }))  # fmt: skip
+        }, machine.settings.broker_id))  # fmt: skip
 
 
 @contextmanager
@@ -100,7 +104,7 @@ def watched(truth: Truth) -> Iterator[None]:
             group = original(self, connection, consumer)
             truth.comes(self, consumer.consumer_id)
             if isinstance(self, OverviewBroker) and not served(self, group, consumer):
-                truth.began.append(truth.now())
+                truth.begins(self)
             return group
 
         return registered
@@ -118,7 +122,7 @@ def watched(truth: Truth) -> Iterator[None]:
             if was_known:
                 truth.goes(self, consumer.consumer_id)
                 if isinstance(self, OverviewBroker):
-                    truth.began.append(truth.now())
+                    truth.begins(self)
 
         return removed
 
@@ -133,7 +137,7 @@ def watched(truth: Truth) -> Iterator[None]:
         def sent(self: Any, group: Any, members: Any, messages: Any) -> Any:
             name = type(next(iter(messages.values()))).__name__
             if name != "Draft2StartFetcherRequest":
-                truth.began.append(truth.now())
+                truth.begins(self)
             succeeded = yield from original(self, group, members, messages)
             if succeeded and name != "Draft2StopFetcherRequest":
                 truth.ends(self, {consumer: parts_of(message) for consumer, message in messages.items()})
@@ -149,7 +153,7 @@ def watched(truth: Truth) -> Iterator[None]:
 
     def broken(original: Any) -> Any:
         def breaks(self: Any, group: Any) -> None:
-            truth.began.append(truth.now())
+            truth.begins(self)
             original(self, group)
 
         return breaks
@@ -174,7 +178,7 @@ def watched(truth: Truth) -> Iterator[None]:
     def trigger(original: Any) -> Any:
         def triggers(self: Any, group: Any) -> None:
             if not group.rebalancing:
-                truth.began.append(truth.now())
+                truth.begins(self)
             original(self, group)
 
         return triggers
@@ -252,8 +256,9 @@ class Story:
 
 def crash(truth: Truth, node: SimulatedNode, crashes: Callable[[], None]) -> None:
     """A coordinator's process is gone, with what it knew."""
-    if truth.is_void(int(node.name.rpartition("-")[2])):
-        truth.began.append(node.now)
+    broker = int(node.name.rpartition("-")[2])
+    if truth.is_void(broker):
+        truth.began.append((node.now, broker))
     crashes()
 
 
@@ -328,8 +333,8 @@ def _ends(story: Story) -> Iterator[str]:
     truth, last = story.truth, story.simulated.run.world.now - LATE_MS
     ended = [event for event in story.events if isinstance(event, RebalanceEnded)]
     steady = [event for event in ended if event.outcome == "steady" and _ms(event.ended_ns) <= last]
-    known = [(time, owners) for time, owners in truth.ended if time <= last]
-    times = [time for time, _ in known]
+    known = [end for end in truth.ended if end[0] <= last]
+    times = [time for time, _, _ in known]
     steady = [
         event for event in steady
         if not _is_frozen(story, _ms(event.ended_ns)) or any(
@@ -339,13 +344,18 @@ def _ends(story: Story) -> Iterator[str]:
     if len(steady) != len(known):
         yield f"{len(steady)} rebalances ended, not {len(known)}"
     before, is_loaded = 0, story.simulated.run.design == "draft-3-loaded"
-    for event, (time, owners) in zip(steady, known, strict=False):
+    own: dict[int, int] = {}
+    for event, (time, owners, broker) in zip(steady, known, strict=False):
         if not _is_near(story, _ms(event.ended_ns), time):
             yield f"a rebalance ended at {_ms(event.ended_ns)}, not at {time}"
             return
         began = _ms(event.began_ns)
-        if not any(before - 50 <= begin and _is_near(story, began, begin) for begin in truth.began):
-            near = [begin for begin in truth.began if before <= begin <= time]
+        begins = [
+            begin for begin, at in truth.began
+            if before - 50 <= begin or (at == broker and own.get(broker, 0) <= begin)
+        ]  # fmt: skip
+        if not any(_is_near(story, began, begin) for begin in begins):
+            near = [begin for begin in begins if begin <= time]
             yield f"a rebalance began at {began}, not at one of {near}"
         assigned = {
             row.member_id: frozenset(
@@ -359,9 +369,9 @@ def _ends(story: Story) -> Iterator[str]:
         changed = any(before < at <= time for at, _, _ in truth.changes)
         if event.cause == "unknown" and changed and not (is_loaded and _after_trouble(story, time)):
             yield f"at {time} the cause is not shown"
-        before = time
+        before = own[broker] = time
     unfinished = [event for event in ended if event.outcome == "unfinished"]
-    is_open = any(begin > (known[-1][0] if known else 0) for begin in truth.began)
+    is_open = any(begin > (known[-1][0] if known else 0) for begin, _ in truth.began)
     if unfinished and not is_open and _ms(unfinished[0].began_ns) <= last:
         yield f"a rebalance that began at {_ms(unfinished[0].began_ns)} is not over"
 
