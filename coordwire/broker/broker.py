@@ -8,14 +8,11 @@
 
 Strategy: one listener a node on a loopback port, one protocol object a connection, one alarm for all
 deadlines; no task runs. Rule: `stop` ends everything that `start` began, also while clients are connected.
-
-Why a TLS handshake with a client failed, in the log: asyncio does not report it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import ssl
 import time
@@ -33,6 +30,7 @@ from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
+from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
@@ -43,45 +41,6 @@ from coordwire.capture.pending_requests import PendingRequests
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
-
-log = logging.getLogger("coordwire.broker")
-
-_NOT_TLS = frozenset(
-    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "PACKET_LENGTH_TOO_SHORT"}
-)
-"""OpenSSL's reasons for bytes that are not TLS, such as a plaintext request."""
-
-
-class _ReportingObject(ssl.SSLObject):
-    """One client's TLS."""
-
-    def do_handshake(self) -> None:
-        try:
-            super().do_handshake()
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            raise
-        except ssl.SSLError as error:
-            if self.server_side:
-                log.info("refused in the TLS handshake: %s", _reason(error))
-            raise
-
-
-def _reason(error: ssl.SSLError) -> str:
-    reason = error.reason or f"{error}"
-    if reason in _NOT_TLS:
-        return "plaintext at a TLS port"
-    return reason.replace("_", " ").lower()
-
-
-def reporting(context: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    """Let a context report failed handshakes of clients, unless it has an SSL object class of its own."""
-    if context is not None and context.sslobject_class is ssl.SSLObject:
-        context.sslobject_class = _ReportingObject
-    return context
-
-
-# --- the broker ---
-
 
 _ITERATIONS = 10
 """Iterations of the loop that `stop` waits for connections to end."""
