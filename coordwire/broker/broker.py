@@ -38,6 +38,7 @@ from coordwire.broker.security.authentication import SaslMechanisms
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.capture.pending_requests import PendingRequests
+from coordwire.errors import counted
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
@@ -64,6 +65,18 @@ class Broker:
     requests were handled or something was due, until they give True.
 
     `start` raises `OSError` where it cannot listen, `DataFolderError` for a folder that it cannot use.
+
+        >>> import asyncio
+        >>> from coordwire.broker import Broker
+        >>> from coordwire.client import connect
+        >>> from coordwire.messages import MetadataRequest
+        >>> async def main() -> list[str]:
+        ...     async with Broker(topics={"orders": 6}) as broker:
+        ...         async with connect(broker.bootstrap) as client:
+        ...             answer = await client.request(MetadataRequest(topics=None))
+        ...     return [f"{topic.name}: {len(topic.partitions)}" for topic in answer.topics]
+        >>> asyncio.run(main())
+        ['orders: 6']
     """
 
     def __init__(
@@ -146,6 +159,15 @@ class Broker:
         return BrokerThread(broker)
 
     # --- what users see ---
+
+    def __repr__(self) -> str:
+        nodes = counted(len(self._nodes), "node")
+        if self._cluster is None:
+            return f"<Broker not running: {nodes}>"
+        topics, links = len(self._cluster.topics), len(self.links)
+        return (
+            f"<Broker {self.bootstrap}: {nodes}, {counted(topics, 'topic')}, {counted(links, 'connection')}>"
+        )
 
     @property
     def cluster(self) -> ClusterState:

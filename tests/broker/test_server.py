@@ -396,7 +396,7 @@ def test_a_handler_that_waits_ends_with_its_connection(ends: str, caplog: pytest
             _, writer = await asyncio.open_connection(*server.address)
             writer.write(GROUPS)
             await began.wait()
-            assert "1 connections" in repr(server)
+            assert "1 connection" in repr(server)
             if ends == "client":
                 writer.close()
             else:

@@ -24,6 +24,7 @@ from coordwire.broker.server.link import Handler, ServedApi, ServerCall, ServerL
 from coordwire.broker.settings.offered_versions import refused_versions
 from coordwire.codec import Request
 from coordwire.coordinator import GroupCoordinator, TopicsImage
+from coordwire.errors import counted
 from coordwire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -140,7 +141,7 @@ class Server:
     def __repr__(self) -> str:
         address = "not running" if self._listener is None else self.bootstrap
         names = ", ".join(sorted(api_name(key) or f"{key}" for key in self.apis))
-        return f"<Server {address}: {names}; {len(self._links)} connections>"
+        return f"<Server {address}: {names}; {counted(len(self._links), 'connection')}>"
 
     # --- where it is ---
 
