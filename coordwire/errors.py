@@ -49,7 +49,15 @@ def counted(count: int, noun: str, form: str = "") -> str:
 
 
 class CoordwireError(Exception):
-    """The base of all errors of coordwire: a `reason` in words."""
+    """The base of all errors of coordwire: a `reason` in words.
+
+    >>> from coordwire import CoordwireError, decode_request
+    >>> try:
+    ...     decode_request(b"GET / HTTP/1.1")
+    ... except CoordwireError as error:
+    ...     print(type(error).__name__)
+    LimitExceeded
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -63,6 +71,14 @@ class DecodeError(CoordwireError):
     position: where, in bytes from the start of what was given (of a frame: from after its size prefix).
     path: what, as a field path ("topics[3].partitions[0].metadata"); "" for the whole.
     partial: the value as far as it was decoded, where there is one.
+
+        >>> from coordwire import DecodeError
+        >>> from coordwire.messages import LeaveGroupRequest
+        >>> try:
+        ...     LeaveGroupRequest.decode(bytes.fromhex("0001 67 0009 6d"), version=0)
+        ... except DecodeError as error:
+        ...     print(error.position, error.path, error.reason, sep="; ")
+        5; member_id; string needs 9 bytes, 1 left
     """
 
     def __init__(self, reason: str, position: int = 0, path: str = "", partial: object = None) -> None:
@@ -83,6 +99,14 @@ class Truncated(DecodeError):
     """The bytes end before the value does.
 
     missing: the fewest bytes that have to follow; 0 where that is not known.
+
+        >>> from coordwire import Truncated
+        >>> from coordwire.messages import HeartbeatResponse
+        >>> try:
+        ...     HeartbeatResponse.decode(b"\\0", version=0)
+        ... except Truncated as error:
+        ...     print(error, "missing:", error.missing)
+        int16 needs 2 bytes, 1 left at byte 0 in error_code missing: 1
     """
 
     missing = 0
@@ -92,23 +116,70 @@ class Truncated(DecodeError):
 
 
 class Malformed(DecodeError):
-    """The bytes are there and say something impossible."""
+    """The bytes are there and say something impossible.
+
+    >>> from coordwire import Malformed
+    >>> from coordwire.messages import FindCoordinatorRequest
+    >>> try:
+    ...     FindCoordinatorRequest.decode(b"\\xff\\xfe", version=0)
+    ... except Malformed as error:
+    ...     print(error)
+    the length of a string is -2 at byte 0 in key
+    """
 
 
 class CorruptBatch(DecodeError):
-    """A record batch fails its checksum or its own arithmetic."""
+    """A record batch fails its checksum or its own arithmetic.
+
+    >>> from coordwire import CorruptBatch
+    >>> from coordwire.records import Record, batches, encode_batch
+    >>> data = encode_batch([Record(value=b"paid")], base_offset=0)
+    >>> try:
+    ...     [list(batch) for batch in batches(data[:-1] + b"?")]
+    ... except CorruptBatch as error:
+    ...     print(error.reason)
+    the CRC-32C is 0x028058d9, the batch says 0x6c702d4c
+    """
 
 
 class UnknownApi(DecodeError):
-    """An api key that this package has no message for."""
+    """An api key that this package has no message for.
+
+    >>> from coordwire import UnknownApi, decode_request
+    >>> try:
+    ...     decode_request(bytes.fromhex("0000000a 03e7 0000 00000001 ffff"))
+    ... except UnknownApi as error:
+    ...     print(error)
+    api key 999 is unknown at byte 0 in request_api_key
+    """
 
 
 class UnsupportedVersion(DecodeError):
-    """An api version that this package doesn't know."""
+    """An api version that this package doesn't know.
+
+    >>> from coordwire import UnsupportedVersion
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> try:
+    ...     HeartbeatRequest.decode(b"", version=9)
+    ... except UnsupportedVersion as error:
+    ...     print(error.reason)
+    HeartbeatRequest has no version 9: it has 0 to 4
+    """
 
 
 class LimitExceeded(DecodeError):
-    """Valid perhaps, but over one of the budgets that `coordwire.limits` sets."""
+    """Valid perhaps, but over one of the budgets that `coordwire.limits` sets.
+
+    >>> from coordwire import LimitExceeded, limits
+    >>> from coordwire.messages import DescribeGroupsRequest
+    >>> body = DescribeGroupsRequest(groups=["a", "b", "c"]).encode(version=0)
+    >>> with limits(elements=2):
+    ...     try:
+    ...         DescribeGroupsRequest.decode(body, version=0)
+    ...     except LimitExceeded as error:
+    ...         print(error)
+    3 more elements would exceed the budget of elements at byte 0 in groups
+    """
 
 
 class EncodeError(CoordwireError):
@@ -116,6 +187,14 @@ class EncodeError(CoordwireError):
 
     reason: why, in words.
     path: the field ("topics[3].name"); "" for the whole.
+
+        >>> from coordwire import EncodeError
+        >>> from coordwire.messages import HeartbeatRequest
+        >>> try:
+        ...     HeartbeatRequest(generation_id=1 << 31).encode(version=4)
+        ... except EncodeError as error:
+        ...     print(error.path)
+        generation_id
     """
 
     def __init__(self, reason: str, path: str = "") -> None:
@@ -130,19 +209,51 @@ class EncodeError(CoordwireError):
 
 
 class NotInVersion(EncodeError):
-    """A field is set, and not ignorable, that the version can't carry; or the message has no such version."""
+    """A field is set, and not ignorable, that the version can't carry; or the message has no such version.
+
+    >>> from coordwire import NotInVersion
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> try:
+    ...     HeartbeatRequest(group_instance_id="till-3").encode(version=2)
+    ... except NotInVersion as error:
+    ...     print(error)
+    group_instance_id: set, but not in version 2
+    """
 
 
 class OutOfRange(EncodeError):
-    """A number or a length beyond what its type on the wire holds."""
+    """A number or a length beyond what its type on the wire holds.
+
+    >>> from coordwire import OutOfRange
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> try:
+    ...     HeartbeatRequest(generation_id=1 << 31).encode(version=4)
+    ... except OutOfRange as error:
+    ...     print(error)
+    generation_id: 2147483648 is beyond int32
+    """
 
 
 class WrongType(EncodeError):
-    """A value of a Python type that the field doesn't take."""
+    """A value of a Python type that the field doesn't take.
+
+    >>> from coordwire import WrongType
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> try:
+    ...     HeartbeatRequest(group_id=b"payments").encode(version=4)
+    ... except WrongType as error:
+    ...     print(error)
+    group_id: expected str, got bytes
+    """
 
 
 class CodecUnavailable(CoordwireError):
-    """A compression codec whose library isn't installed; the reason names the extra that brings it."""
+    """A compression codec whose library isn't installed; the reason names the extra that brings it.
+
+    >>> from coordwire import CodecUnavailable, CoordwireError
+    >>> issubclass(CodecUnavailable, CoordwireError)
+    True
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +262,13 @@ class Deviation:
 
     reason: what was odd; position: where, in bytes as for `DecodeError`; path: the field.
     unread: how many bytes no field holds as they were, such as those after the message.
+
+        >>> from coordwire.messages import HeartbeatResponse
+        >>> deviations = []
+        >>> HeartbeatResponse.decode(b"\\0\\0more", version=0, strict=False, deviations=deviations)
+        HeartbeatResponse(throttle_time_ms=0, error_code=0, tags=None)
+        >>> deviations
+        [Deviation(reason='4 trailing bytes', position=2, path='')]
     """
 
     reason: str
@@ -171,6 +289,13 @@ class UnreadableRange(NamedTuple):
     log_partition: which of a coordinator's logs, and its partition. packet, first_packet: the packets of a
     capture that hold the last and the first of the bytes, counted from 1 as Wireshark does; tcp_stream: the
     connection's number, as Wireshark's tcp.stream.
+
+        >>> from coordwire import UnreadableRange
+        >>> from coordwire.records import Record, batches, encode_batch
+        >>> data = encode_batch([Record(value=b"paid")], base_offset=0)
+        >>> parts = batches(bytes(10) + data, on_error="report")
+        >>> [part for part in parts if isinstance(part, UnreadableRange)]
+        [<UnreadableRange: 10 bytes at byte 0: a batch can't have a length of 0 bytes at byte 8 in length>]
     """
 
     position: int

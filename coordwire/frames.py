@@ -75,7 +75,15 @@ class _Frame(RichDisplay, Generic[H, M_co]):
 
 @dataclass(slots=True, kw_only=True)
 class RequestFrame(_Frame[RequestHeader, Request[Response]]):
-    """A request as it came: `header`, `message`, and its `size` in bytes after the prefix."""
+    """A request as it came: `header`, `message`, and its `size` in bytes after the prefix.
+
+    >>> from coordwire import decode_request, encode_request
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> request = HeartbeatRequest(group_id="g")
+    >>> frame = decode_request(encode_request(request, version=4, correlation_id=7, client_id="till-3"))
+    >>> frame.api_name, frame.api_version, frame.correlation_id, frame.client_id, frame.message.group_id
+    ('Heartbeat', 4, 7, 'till-3', 'g')
+    """
 
     @property
     def client_id(self) -> str | None:
@@ -86,7 +94,15 @@ class RequestFrame(_Frame[RequestHeader, Request[Response]]):
 class ResponseFrame(_Frame[ResponseHeader, M_co], Generic[M_co]):
     """A response as it came. `api_version` is the request's; `body_version` that of the body, which differs
     only where a broker refuses an ApiVersions request with error 35. For type checkers, `ResponseFrame[M]`
-    holds a message of class M."""
+    holds a message of class M.
+
+        >>> from coordwire import decode_response, encode_response
+        >>> from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+        >>> data = encode_response(HeartbeatResponse(error_code=27), version=4, correlation_id=7)
+        >>> frame = decode_response(data, request_class=HeartbeatRequest, version=4)
+        >>> frame.correlation_id, frame.message.error_code
+        (7, 27)
+    """
 
     body_version: int
 

@@ -38,7 +38,13 @@ LASTING_CLIENT_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions `first` to `last`, both included; empty if `last` is below `first`."""
+    """Versions `first` to `last`, both included; empty if `last` is below `first`.
+
+    >>> from coordwire import VersionRange
+    >>> common = VersionRange(0, 9) & VersionRange(5, 12)
+    >>> print(common, 9 in common, list(common))
+    5-9 True [5, 6, 7, 8, 9]
+    """
 
     first: int
     last: int

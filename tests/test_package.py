@@ -16,7 +16,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import coordwire
-from coordwire import _speedups, capture, messages, timeline
+from coordwire import _speedups, broker, capture, messages, timeline
 from coordwire._speedups import _NEWEST, _OLDEST, _choose
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def test_every_public_name_is_there() -> None:
     assert {"ResponseReceived", "UnreadableRange", "Deviation", "Request"} <= set(dir(coordwire))
 
 
-@pytest.mark.parametrize("package", [coordwire, capture, timeline, messages])
+@pytest.mark.parametrize("package", [coordwire, broker, capture, timeline, messages])
 def test_public_names_of_packages(package: ModuleType) -> None:
     assert dir(package) == sorted(package.__all__)
     for name in package.__all__:
@@ -63,13 +63,14 @@ def test_public_names_of_packages(package: ModuleType) -> None:
 
 def test_packages_import_what_is_used() -> None:
     script = """
-import sys, coordwire.capture, coordwire.timeline
-print(sorted(n for n in sys.modules if n.startswith(("coordwire.capture.", "coordwire.timeline."))))
+import sys, coordwire.broker, coordwire.capture, coordwire.timeline
+lazy = "coordwire.broker.", "coordwire.capture.", "coordwire.timeline.", "coordwire.coordinator"
+print(sorted(n for n in sys.modules if n.startswith(lazy)), "asyncio" in sys.modules)
 import coordwire.timeline.from_wire.timeline
 from coordwire.timeline import timeline
 print(callable(timeline))
 """
-    assert python(script).stdout == "[]\nTrue\n"
+    assert python(script).stdout == "[] False\nTrue\n"
 
 
 def test_the_package_is_the_command() -> None:

@@ -8,14 +8,11 @@
 
 Strategy: one listener a node on a loopback port, one protocol object a connection, one alarm for all
 deadlines; no task runs. Rule: `stop` ends everything that `start` began, also while clients are connected.
-
-Why a TLS handshake with a client failed, in the log: asyncio does not report it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import ssl
 import time
@@ -33,6 +30,7 @@ from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
+from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
@@ -40,48 +38,10 @@ from coordwire.broker.security.authentication import SaslMechanisms
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.capture.pending_requests import PendingRequests
+from coordwire.errors import counted
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
-
-log = logging.getLogger("coordwire.broker")
-
-_NOT_TLS = frozenset(
-    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "PACKET_LENGTH_TOO_SHORT"}
-)
-"""OpenSSL's reasons for bytes that are not TLS, such as a plaintext request."""
-
-
-class _ReportingObject(ssl.SSLObject):
-    """One client's TLS."""
-
-    def do_handshake(self) -> None:
-        try:
-            super().do_handshake()
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            raise
-        except ssl.SSLError as error:
-            if self.server_side:
-                log.info("refused in the TLS handshake: %s", _reason(error))
-            raise
-
-
-def _reason(error: ssl.SSLError) -> str:
-    reason = error.reason or f"{error}"
-    if reason in _NOT_TLS:
-        return "plaintext at a TLS port"
-    return reason.replace("_", " ").lower()
-
-
-def reporting(context: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    """Let a context report failed handshakes of clients, unless it has an SSL object class of its own."""
-    if context is not None and context.sslobject_class is ssl.SSLObject:
-        context.sslobject_class = _ReportingObject
-    return context
-
-
-# --- the broker ---
-
 
 _ITERATIONS = 10
 """Iterations of the loop that `stop` waits for connections to end."""
@@ -105,6 +65,18 @@ class Broker:
     requests were handled or something was due, until they give True.
 
     `start` raises `OSError` where it cannot listen, `DataFolderError` for a folder that it cannot use.
+
+        >>> import asyncio
+        >>> from coordwire.broker import Broker
+        >>> from coordwire.client import connect
+        >>> from coordwire.messages import MetadataRequest
+        >>> async def main() -> list[str]:
+        ...     async with Broker(topics={"orders": 6}) as broker:
+        ...         async with connect(broker.bootstrap) as client:
+        ...             answer = await client.request(MetadataRequest(topics=None))
+        ...     return [f"{topic.name}: {len(topic.partitions)}" for topic in answer.topics]
+        >>> asyncio.run(main())
+        ['orders: 6']
     """
 
     def __init__(
@@ -187,6 +159,15 @@ class Broker:
         return BrokerThread(broker)
 
     # --- what users see ---
+
+    def __repr__(self) -> str:
+        nodes = counted(len(self._nodes), "node")
+        if self._cluster is None:
+            return f"<Broker not running: {nodes}>"
+        topics, links = len(self._cluster.topics), len(self.links)
+        return (
+            f"<Broker {self.bootstrap}: {nodes}, {counted(topics, 'topic')}, {counted(links, 'connection')}>"
+        )
 
     @property
     def cluster(self) -> ClusterState:

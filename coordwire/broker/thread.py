@@ -42,6 +42,9 @@ class ServerThread(Generic[S]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._server!r}>"
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -117,7 +120,15 @@ class ServerThread(Generic[S]):
 
 
 class BrokerThread(ServerThread["Broker"]):
-    """A broker that runs in the background. broker: the one that runs, to be used by `call`."""
+    """A broker that runs in the background. broker: the one that runs, to be used by `call`.
+
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> with Broker.in_thread(topics={"orders": 6}) as broker, connect_sync(broker.bootstrap) as client:
+    ...     client.request(ListGroupsRequest()).groups
+    []
+    """
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker, "broker")

@@ -23,8 +23,9 @@ from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExce
 from coordwire.client.link import MOST_RECEIVED, BrokerLink, Window, surplus_links
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
-from coordwire.client.settings import Address, ClientSettings, addresses
+from coordwire.client.settings import Address, ClientSettings, addresses, shown_address
 from coordwire.codec import Request, Response
+from coordwire.errors import counted
 
 __all__ = ["Client", "connect"]
 
@@ -55,6 +56,16 @@ class Client:
     """Sends requests to a cluster. settings: where it is, and how to reach it.
 
     cluster: what is known of it. The context is entered when a broker has accepted a connection.
+
+        >>> import asyncio
+        >>> from coordwire.broker import Broker
+        >>> from coordwire.client import connect
+        >>> from coordwire.messages import ListGroupsRequest
+        >>> async def main() -> int:
+        ...     async with Broker() as broker, connect(broker.bootstrap) as client:
+        ...         return (await client.request(ListGroupsRequest())).error_code
+        >>> asyncio.run(main())
+        0
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -66,6 +77,10 @@ class Client:
         self._is_closed = False
         self._window = Window(settings.max_in_flight_bytes)
         self._received = Window(MOST_RECEIVED)
+
+    def __repr__(self) -> str:
+        brokers = ",".join(map(shown_address, self.settings.bootstrap))
+        return f"<Client of {brokers}: {counted(len(self._links), 'connection')}>"
 
     async def __aenter__(self) -> Self:
         self._is_closed = False

@@ -23,9 +23,10 @@ from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExce
 from coordwire.client.link import surplus_links
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
-from coordwire.client.settings import Address, ClientSettings, addresses
+from coordwire.client.settings import Address, ClientSettings, addresses, shown_address
 from coordwire.client.socket_link import Remaining, SocketLink, time_limit
 from coordwire.codec import Request, Response
+from coordwire.errors import counted
 
 __all__ = ["SyncClient", "connect_sync"]
 
@@ -47,13 +48,25 @@ def connect_sync(
 
 class SyncClient:
     """Sends requests to a cluster, and blocks until they are answered. The arguments, results and errors of
-    its methods are those of `Client`."""
+    its methods are those of `Client`.
+
+        >>> from coordwire.broker import Broker
+        >>> from coordwire.client import connect_sync
+        >>> from coordwire.messages import ListGroupsRequest
+        >>> with Broker.in_thread() as broker, connect_sync(broker.bootstrap) as client:
+        ...     client.request(ListGroupsRequest()).error_code
+        0
+    """
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
         self.cluster = KnownCluster()
         self._links: OrderedDict[Address, SocketLink] = OrderedDict()
         """The one used last is the last."""
+
+    def __repr__(self) -> str:
+        brokers = ",".join(map(shown_address, self.settings.bootstrap))
+        return f"<SyncClient of {brokers}: {counted(len(self._links), 'connection')}>"
 
     def __enter__(self) -> Self:
         try:

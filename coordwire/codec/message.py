@@ -80,6 +80,13 @@ class Message(Struct):
 
     api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
     "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
+
+        >>> from coordwire.messages import ConsumerProtocolSubscription
+        >>> body = ConsumerProtocolSubscription(topics=["orders"]).encode(version=0)
+        >>> ConsumerProtocolSubscription.decode(body, version=0).topics
+        ['orders']
+        >>> ConsumerProtocolSubscription.direction, ConsumerProtocolSubscription.versions
+        ('data', range(0, 4))
     """
 
     __slots__ = ()
@@ -192,7 +199,13 @@ class Message(Struct):
 
 
 class Response(Message):
-    """The base class of responses: those with an api key."""
+    """The base class of responses: those with an api key.
+
+    >>> from coordwire import Response
+    >>> from coordwire.messages import HeartbeatResponse
+    >>> issubclass(HeartbeatResponse, Response), HeartbeatResponse.api_key
+    (True, 12)
+    """
 
     __slots__ = ()
     api_key: ClassVar[int]
@@ -212,6 +225,10 @@ class Request(Message, Generic[R]):
 
     Those with an api key; those of other dialects may have no response.
     response_class: the class of the response.
+
+        >>> from coordwire.messages import HeartbeatRequest
+        >>> HeartbeatRequest.api_key, HeartbeatRequest.response_class.__name__
+        (12, 'HeartbeatResponse')
     """
 
     __slots__ = ()

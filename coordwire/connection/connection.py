@@ -20,12 +20,18 @@ from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
 from coordwire.connection.kafka import KafkaClient, KafkaServer, encode_token
 from coordwire.connection.state import ConnectionState, Transition
+from coordwire.errors import counted
 
 __all__ = ["Connection", "ConnectionState", "Role"]
 
 
 class Role(Enum):
-    """Which side of the connection this is."""
+    """Which side of the connection this is.
+
+    >>> from coordwire import Connection, Role
+    >>> Connection(Role.SERVER).role
+    <Role.SERVER: 'server'>
+    """
 
     CLIENT = "client"
     SERVER = "server"
@@ -40,6 +46,17 @@ class Connection:
 
     dialect: the protocol, if it is not Kafka's (`coordwire.dialects`). There either side may send
     requests. Raises `ValueError` for an unknown role.
+
+        >>> from coordwire import Connection
+        >>> from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+        >>> client, server = Connection("client", client_id="till-3"), Connection("server")
+        >>> server.receive_data(client.send(HeartbeatRequest(group_id="g"), version=4))
+        >>> (received,) = server.events()
+        >>> client.receive_data(server.send(HeartbeatResponse(error_code=27), request=received))
+        >>> [event.response.error_code for event in client.events()]
+        [27]
+        >>> client
+        <Connection client open: 0 unanswered, 0 bytes unread>
     """
 
     def __init__(
@@ -60,6 +77,10 @@ class Connection:
         else:
             self._endpoint = KafkaServer(strict=strict)
         self._append, self._send = self._endpoint.buffer.append, self._endpoint.send
+
+    def __repr__(self) -> str:
+        waiting, unread = len(self.unanswered), counted(self.unread, "byte")
+        return f"<Connection {self.role.value} {self.state.value}: {waiting} unanswered, {unread} unread>"
 
     @property
     def client_id(self) -> str | None:

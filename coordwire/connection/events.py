@@ -63,7 +63,15 @@ class DialectFrame(Protocol[M_co]):
 
 @dataclass(slots=True)
 class SentRequest:
-    """A request that a client sent."""
+    """A request that a client sent.
+
+    >>> from coordwire import Connection
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> client = Connection("client")
+    >>> data = client.send(HeartbeatRequest(), version=4)
+    >>> [(sent.api_key, sent.version, sent.correlation_id) for sent in client.unanswered]
+    [(12, 4, 0)]
+    """
 
     message: Message
     api_key: int
@@ -74,7 +82,15 @@ class SentRequest:
 @dataclass(slots=True)
 class RequestReceived:
     """A server received a request. `expects_response` is False where it has no response (Produce with
-    acks=0)."""
+    acks=0).
+
+        >>> from coordwire import Connection, encode_request
+        >>> from coordwire.messages import HeartbeatRequest
+        >>> server = Connection("server")
+        >>> server.receive_data(encode_request(HeartbeatRequest(group_id="g"), version=4, correlation_id=1))
+        >>> [(event.request.group_id, event.frame.api_version) for event in server.events()]
+        [('g', 4)]
+    """
 
     frame: RequestFrame | DialectFrame[Message]
     expects_response: bool = True
@@ -93,7 +109,17 @@ class RequestReceived:
 @dataclass(slots=True)
 class ResponseReceived(Generic[M_co]):
     """A client received the response to `request`. For type checkers, `ResponseReceived[M]` holds a response
-    of class M; `is_response_to` finds one."""
+    of class M; `is_response_to` finds one.
+
+        >>> from coordwire import Connection, encode_response
+        >>> from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+        >>> client = Connection("client")
+        >>> data = client.send(HeartbeatRequest(group_id="g"), version=4)
+        >>> answer = HeartbeatResponse(error_code=27)
+        >>> client.receive_data(encode_response(answer, version=4, correlation_id=0))
+        >>> [(event.request.message.group_id, event.response.error_code) for event in client.events()]
+        [('g', 27)]
+    """
 
     request: SentRequest
     frame: ResponseFrame[M_co] | DialectFrame[M_co]
@@ -116,6 +142,15 @@ class VersionsRefused:
     retry_with: the newest version that both sides support: what the broker lists for key 18, else 0.
     response: its answer, as far as it could be read; error: why it could not be read further, None if it
     was complete.
+
+        >>> from coordwire import Connection, encode_response
+        >>> from coordwire.messages import ApiVersionsRequest, ApiVersionsResponse
+        >>> client = Connection("client")
+        >>> data = client.send(ApiVersionsRequest(), version=4)
+        >>> refusal = ApiVersionsResponse(error_code=35)
+        >>> client.receive_data(encode_response(refusal, version=0, correlation_id=0))
+        >>> [event.retry_with for event in client.events()]
+        [0]
     """
 
     request: SentRequest
@@ -133,6 +168,12 @@ class FrameRefused:
     where that is known (clients only). correlation_id: of the request or response, api_key, api_version: of
     the request, where the frame is long enough to hold them. A server may answer the refused request
     (`Connection.send`), once those before it are answered.
+
+        >>> from coordwire import Connection
+        >>> server = Connection("server")
+        >>> server.receive_data(bytes.fromhex("0000000a 03e7 0000 00000001 ffff"))
+        >>> [(event.api_key, type(event.error).__name__) for event in server.events()]
+        [(999, 'UnknownApi')]
     """
 
     body: bytes
@@ -147,14 +188,33 @@ class FrameRefused:
 
 @dataclass(slots=True, kw_only=True)
 class TokenReceived:
-    """An opaque SASL token, sent without a header between a SaslHandshake v0 and the end of the mechanism."""
+    """An opaque SASL token, sent without a header between a SaslHandshake v0 and the end of the mechanism.
+
+    >>> from coordwire import Connection, encode_request
+    >>> from coordwire.messages import SaslHandshakeRequest, SaslHandshakeResponse
+    >>> server = Connection("server")
+    >>> request = SaslHandshakeRequest(mechanism="PLAIN")
+    >>> server.receive_data(encode_request(request, version=0, correlation_id=0))
+    >>> (handshake,) = server.events()
+    >>> data = server.send(SaslHandshakeResponse(mechanisms=["PLAIN"]), request=handshake)
+    >>> server.receive_data(bytes.fromhex("00000003") + b"n,,")
+    >>> list(server.events())
+    [TokenReceived(token=b'n,,')]
+    """
 
     token: bytes
 
 
 @dataclass(slots=True, kw_only=True)
 class ConnectionFailed:
-    """The stream cannot be split into frames any more (a negative or too large size); nothing follows."""
+    """The stream cannot be split into frames any more (a negative or too large size); nothing follows.
+
+    >>> from coordwire import Connection
+    >>> server = Connection("server")
+    >>> server.receive_data(b"GET / HTTP/1.1")
+    >>> [f"{type(event).__name__}: {event.error}" for event in server.events()]
+    ['ConnectionFailed: a frame of 1195725856 bytes exceeds the budget of 104857600 at byte 0']
+    """
 
     error: DecodeError
 
@@ -165,6 +225,13 @@ class ConnectionClosed:
 
     remainder: received bytes that no event has given, such as those of an incomplete frame. unanswered: our
     requests that still waited.
+
+        >>> from coordwire import Connection
+        >>> server = Connection("server")
+        >>> server.receive_data(bytes.fromhex("0000000a 000c"))
+        >>> server.receive_data(b"")
+        >>> [event.remainder.hex() for event in server.events()]
+        ['0000000a000c']
     """
 
     remainder: bytes

@@ -25,6 +25,16 @@ class ConnectionState(Enum):
     OPEN: exchange requests and responses. HANDSHAKING: a SaslHandshake v0 waits for its answer.
     AUTHENTICATING: exchange bare SASL tokens, until `end_tokens`. CLOSED_BY_PEER, CLOSED (by us), FAILED (the
     bytes cannot be split into frames): nothing more.
+
+        >>> from coordwire import Connection
+        >>> client = Connection("client")
+        >>> client.state
+        <ConnectionState.OPEN: 'open'>
+        >>> client.receive_data(b"")
+        >>> list(client.events())
+        [ConnectionClosed(remainder=b'', unanswered=[])]
+        >>> client.state, client.state.is_over
+        (<ConnectionState.CLOSED_BY_PEER: 'closed by peer'>, True)
     """
 
     OPEN = "open"

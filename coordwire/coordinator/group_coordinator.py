@@ -34,6 +34,7 @@ from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.persister import LatestOffsets
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicsImage
+from coordwire.errors import counted
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,
@@ -96,7 +97,19 @@ class _Merge:
 
 
 class GroupCoordinator:
-    """The partitions that one node leads; without any until `load`."""
+    """The partitions that one node leads; without any until `load`.
+
+    >>> from coordwire.coordinator import Answer, GroupCoordinator, RequestContext
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> coordinator = GroupCoordinator(partitions=2)
+    >>> coordinator.load(0, [], now=0)
+    >>> context = RequestContext(client_id="till-3", client_host="/192.0.2.7", new_id=lambda: "1")
+    >>> ticket = coordinator.handle(ListGroupsRequest(), version=4, now=0, context=context)
+    >>> [effect.response.groups for effect in coordinator.effects() if isinstance(effect, Answer)]
+    [[]]
+    >>> coordinator
+    <GroupCoordinator: 1 of 2 partitions, 0 groups>
+    """
 
     def __init__(
         self,
@@ -110,7 +123,10 @@ class GroupCoordinator:
     ) -> None:
         """partitions: of `__consumer_offsets`, which can't change. listener: makes that of a partition.
 
-        now, config, assignors, resolves_in_turns: as `Shard` has them.
+        now: the time, in milliseconds. config: timeouts and sizes. assignors: an embedder's own, in addition
+        to Kafka's or in place of them, by kind and name. resolves_in_turns: whether the patterns of
+        subscriptions are matched with the topics' names in turns of `work`, between which other requests can
+        be handled; else within the call that needs it.
         """
         self.partitions = partitions
         self._outbox = Outbox()
@@ -127,6 +143,11 @@ class GroupCoordinator:
         self._working: dict[Shard, None] = {}
         self._due = _NEVER
         self._merges: dict[int, tuple[_Merge, int]] = {}
+
+    def __repr__(self) -> str:
+        active = sum(shard.status is not ShardStatus.ABSENT for shard in self._shards.values())
+        groups = counted(len(self.groups), "group")
+        return f"<GroupCoordinator: {active} of {counted(self.partitions, 'partition')}, {groups}>"
 
     # --- which shard ---
 
@@ -190,7 +211,12 @@ class GroupCoordinator:
         end_offset: int | None = None,
         now: int,
     ) -> None:
-        """Take a partition with all records of its log, as `Shard.load` does. Raises what that raises."""
+        """Take a partition with all records of its log; members' sessions begin now.
+
+        Records that are not entries get the offsets from 0 on, outside of transactions. end_offset: of the
+        log, where its last records are compacted away. Raises `Malformed` with the offset of a record that
+        contradicts earlier ones, or whose value has an unknown version; and what `records` raises.
+        """
         shard = self._shard(partition)
         try:
             shard.load(records, end_offset=end_offset, now=self._clock(now))
@@ -204,13 +230,15 @@ class GroupCoordinator:
         self._look_at(shard)
 
     def appended(self, partition: int, number: int, *, now: int) -> None:
-        """The append with this number is durable, and those before it, as `Shard.appended` has it."""
+        """The append with this number is durable, and those before it. Raises `ValueError` for one that was
+        never made."""
         shard = self._shard(partition)
         shard.appended(number, now=self._clock(now))
         self._look_at(shard)
 
     def failed(self, partition: int, number: int, error: int, *, now: int) -> None:
-        """The append with this number failed, with a broker's error code, as `Shard.failed` has it."""
+        """The append with this number failed, with a broker's error code; those after it are taken back too.
+        Raises `ValueError` for one that was never made."""
         shard = self._shard(partition)
         shard.failed(number, error, now=self._clock(now))
         self._look_at(shard)
@@ -225,7 +253,11 @@ class GroupCoordinator:
         latest_offsets: LatestOffsets | None = None,
         now: int,
     ) -> None:
-        """Give the answer to the `StateRequest` with this number, as `Shard.persisted` does."""
+        """Give the share coordinators' answer to the `StateRequest` with this number.
+
+        response: None where there is none, with the error's code. latest_offsets: of the partitions of a
+        summary, an error code and the offset after the last record of each.
+        """
         shard = self._shard(partition)
         shard.persisted(number, response, error_code, latest_offsets=latest_offsets, now=self._clock(now))
         self._look_at(shard)
@@ -233,9 +265,10 @@ class GroupCoordinator:
     # --- requests ---
 
     def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int:
-        """Take a request, and return the ticket that its `Answer` has. Raises as `Shard.handle` does.
+        """Take a request, and return the ticket that its `Answer` has.
 
-        now: the time, in milliseconds, for all partitions.
+        Raises `EncodeError` for a version that the request does not have, and `TypeError` for a request that
+        no group coordinator takes (`REQUESTS` has those). now: the time, in milliseconds, for all partitions.
         """
         if now > self._now:  # as `_clock`, without its call
             self._now = now
@@ -302,7 +335,8 @@ class GroupCoordinator:
         coordinator_epoch: int = 0,
         now: int,
     ) -> int:
-        """Commit or abort a transaction's offsets in a partition, as `Shard.complete_transaction` does."""
+        """Commit or abort a transaction's offsets in a partition; the ticket that the `TransactionCompleted`
+        has."""
         shard = self._shards.get(partition, self._absent)
         ticket = shard.complete_transaction(
             producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch,
@@ -385,7 +419,11 @@ class GroupCoordinator:
         return bool(self._working)
 
     def work(self, amount: int, *, now: int) -> None:
-        """Do a turn of the work of the shard that has waited longest, as `Shard.work` does."""
+        """Do a turn of the work of the partition that has waited longest: patterns of subscriptions.
+
+        amount: about so much, one for a character of a pattern or of a name, or for an instruction that a
+        pattern tries.
+        """
         now = self._clock(now)
         shard = next(iter(self._working), None)
         if shard is not None:

@@ -21,6 +21,12 @@ class ErrorCode(OpenEnum):
 
     description: what it means. retriable: whether Kafka's own clients may send the same request again, after
     fetching metadata or finding the coordinator again where the code requires that; False for an unknown one.
+
+        >>> from coordwire import ErrorCode
+        >>> ErrorCode(27).name, ErrorCode(27).retriable, ErrorCode.REBALANCE_IN_PROGRESS == 27
+        ('REBALANCE_IN_PROGRESS', False, True)
+        >>> ErrorCode(9999).name
+        'UNKNOWN_9999'
     """
 
     description: str

@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 
 class ApiKey(IntEnum):
-    """The API of a request, by its key."""
+    """The API of a request, by its key.
+
+    >>> from coordwire import ApiKey
+    >>> ApiKey.JOIN_GROUP.value, ApiKey(12).name
+    (11, 'HEARTBEAT')
+    """
 
     PRODUCE = 0
     FETCH = 1

@@ -24,9 +24,9 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import Self
 
-from coordwire.broker.broker import reporting
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
+from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread

@@ -100,7 +100,12 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "",
         "",
         "class ApiKey(IntEnum):",
-        '    """The API of a request, by its key."""',
+        '    """The API of a request, by its key.',
+        "",
+        "        >>> from coordwire import ApiKey",
+        "        >>> ApiKey.JOIN_GROUP.value, ApiKey(12).name",
+        "        (11, 'HEARTBEAT')",
+        '    """',
         "",
     )
     apis = sorted((m.api for m in modules if m.api), key=lambda api: api.key)

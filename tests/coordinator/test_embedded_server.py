@@ -17,7 +17,7 @@ from tests.interop.maven import Unavailable
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "server-with-groups.md"
 MEMBER = Path(suites.__file__).parent / "java" / "Member.java"
-SERVER = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)[:3]
+SERVER = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)[:2]
 VALUES = ["first", "second", "stop"]
 
 
@@ -35,19 +35,16 @@ def test_the_java_consumer_reads_through_it(protocol: str) -> None:
     names.update(COUNT=len(VALUES), RECORDS=[batch, batch])
 
     async def read() -> bytes:
-        server, clock = await names["start"]()
-        address = f"127.0.0.1:{names['ADDRESS']['port']}"
-        consumer = await asyncio.create_subprocess_exec(
-            *command, "consume", protocol, address, names["NAME"], "tills", "read_uncommitted", "2",
-            stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            output, _ = await asyncio.wait_for(consumer.communicate(), 120)
-        finally:
-            if consumer.returncode is None:
-                consumer.kill()
-            clock.cancel()
-            server.close()
+        async with names["server"] as server:
+            consumer = await asyncio.create_subprocess_exec(
+                *command, "consume", protocol, server.bootstrap, names["NAME"], "tills", "read_uncommitted",
+                "2", stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            try:
+                output, _ = await asyncio.wait_for(consumer.communicate(), 120)
+            finally:
+                if consumer.returncode is None:
+                    consumer.kill()
         return output
 
     lines = asyncio.run(read()).decode().split("\n")

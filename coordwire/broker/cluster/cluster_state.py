@@ -31,6 +31,7 @@ from coordwire.broker.cluster.topics import (
 from coordwire.broker.cluster.transaction_coordinators import TransactionCoordinators
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.timers import Timers, earlier
+from coordwire.errors import counted
 
 __all__ = ["ClusterState"]
 
@@ -38,7 +39,14 @@ _log = logging.getLogger("coordwire.broker")
 
 
 class ClusterState(ClusterFacts):
-    """A cluster: its facts, and what changes them."""
+    """A cluster: its facts, and what changes them.
+
+    >>> from coordwire.broker import ClusterState
+    >>> cluster = ClusterState(clock=lambda: 0)
+    >>> topic = cluster.create_topic("orders", 6)
+    >>> cluster
+    <ClusterState: 1 node, 1 topic>
+    """
 
     def __init__(
         self,
@@ -63,6 +71,10 @@ class ClusterState(ClusterFacts):
         self._batches = 0
         """How many `topics_changing` are open."""
         self._placed = 0
+
+    def __repr__(self) -> str:
+        topics = counted(len(self.topics), "topic")
+        return f"<ClusterState: {counted(len(self.nodes), 'node')}, {topics}>"
 
     # --- time ---
 

@@ -21,9 +21,10 @@ from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
+from coordwire.broker.connections.openings import other_protocol
 from coordwire.broker.connections.recorded_connection import RecordedConnection, Recording
 from coordwire.broker.connections.turns import REQUEST, Turns
-from coordwire.broker.connections.version_fit import fit, refused
+from coordwire.broker.connections.version_fit import fit, fitted
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
 from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.handlers.produce_api import has_error
@@ -35,7 +36,7 @@ from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
 from coordwire.coordinator.apis import ALWAYS
-from coordwire.errors import EncodeError, OutOfRange, UnsupportedVersion
+from coordwire.errors import EncodeError, UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
 from coordwire.versions import ApiKey
@@ -357,7 +358,7 @@ class ClientLink(asyncio.BufferedProtocol):
         if isinstance(event, TokenReceived) and self._sasl is not None:
             return self._token(self._sasl, event.token)
         if isinstance(event, ConnectionFailed):
-            return self._refuse(_other_protocol(self._opening) or f"{event.error}")
+            return self._refuse(other_protocol(self._opening) or f"{event.error}")
         return False
 
     def _refuse(self, reason: str) -> bool:
@@ -503,30 +504,12 @@ class ClientLink(asyncio.BufferedProtocol):
         if not event.expects_response:
             return not (isinstance(response, ProduceResponse) and has_error(response))
         try:
-            data = self._connection.send(response, request=event)
+            data = fitted(self._connection, response, event)
         except EncodeError:
-            mended = self._mended(response, event)
-            if mended is None:
-                return False
-            data = mended
+            log.exception("the answer to %s cannot be encoded", type(event.request).__name__)
+            return False
         self._write(data)
         return self._sasl is None or not self._sasl.ended
-
-    def _mended(self, response: Message, event: RequestReceived) -> bytes | None:
-        """The bytes of an answer that its version could not carry; None if the connection is to be closed."""
-        name, version = type(event.request).__name__, event.frame.api_version
-        try:
-            try:
-                fit(response, version)
-                return self._connection.send(response, request=event)
-            except OutOfRange as error:
-                log.warning("%s is answered with UNKNOWN_SERVER_ERROR: %s", name, error)
-                response = refused(response, version)
-                fit(response, version)
-                return self._connection.send(response, request=event)
-        except EncodeError:
-            log.exception("the answer to %s cannot be encoded", name)
-            return None
 
     def _write(self, data: bytes) -> None:
         self._out.append(data)
@@ -561,15 +544,6 @@ def _name(api_key: int) -> str:
         return ApiKey(api_key).name
     except ValueError:
         return f"API key {api_key}"
-
-
-def _other_protocol(opening: bytes) -> str | None:
-    """The protocol of a connection that begins with these bytes; None if it is not known."""
-    if opening[:2] == b"\x16\x03":
-        return "TLS at a plaintext port"
-    if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
-        return "HTTP at a Kafka port"
-    return None
 
 
 # A test's own transport may lack methods that the test does not need.

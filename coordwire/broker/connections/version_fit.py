@@ -7,14 +7,38 @@ quotes a name of the request, is answered as Kafka does after it failed to write
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import Any
 
 from coordwire.codec import Message, Struct
 from coordwire.codec.walk import fields_of
+from coordwire.connection import Connection
+from coordwire.connection.events import RequestReceived
 from coordwire.enums import ErrorCode
+from coordwire.errors import EncodeError, OutOfRange
 
-__all__ = ["fit", "refused"]
+__all__ = ["fit", "fitted", "refused"]
+
+log = logging.getLogger("coordwire.broker")
+
+
+def fitted(connection: Connection, response: Message, request: RequestReceived) -> bytes:
+    """The bytes of an answer, which is changed where the request's version cannot carry it. Raises
+    `EncodeError` if that does not help."""
+    try:
+        return connection.send(response, request=request)
+    except EncodeError:
+        version = request.frame.api_version
+    try:
+        fit(response, version)
+        return connection.send(response, request=request)
+    except OutOfRange as error:
+        name = type(request.request).__name__
+        log.warning("%s is answered with UNKNOWN_SERVER_ERROR: %s", name, error)
+        response = refused(response, version)
+        fit(response, version)
+        return connection.send(response, request=request)
 
 
 def fit(value: Struct, version: int) -> None:

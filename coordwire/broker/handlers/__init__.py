@@ -7,7 +7,6 @@ socket. A handler that may wait is an `async def` that awaits a `Promise` of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -55,10 +54,11 @@ from coordwire.broker.handlers.transactions_api import (
     list_transactions,
     write_markers,
 )
+from coordwire.broker.settings.offered_versions import names_software, offered_keys, refused_versions
 from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
-from coordwire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
+from coordwire.messages.api_versions import FinalizedFeatureKey, SupportedFeatureKey
 from coordwire.versions import ApiKey
 
 __all__ = [
@@ -80,9 +80,6 @@ _FEATURES_SINCE = "4.0"
 _OWN_VERSIONS_SINCE = "2.4"
 """From here on a refused version of ApiVersions is answered with the versions of that API (KIP-511)."""
 
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
-"""What a client may call itself and its version, from version 3 of ApiVersions on (KIP-511)."""
-
 
 class Api(NamedTuple):
     """An API with the versions that are offered."""
@@ -93,9 +90,7 @@ class Api(NamedTuple):
 
 
 def api_versions(call: ApiCall) -> ApiVersionsResponse:
-    request = call.request
-    names = (request.client_software_name, request.client_software_version) if call.version >= 3 else ()
-    if not all(map(_SOFTWARE.fullmatch, names)):
+    if not names_software(call.request, call.version):
         return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
     return versions_response(call.cluster.features, call.cluster.config.as_of)
 
@@ -127,24 +122,18 @@ def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
 
 def unsupported_versions_response(release: str | None = None) -> ApiVersionsResponse:
     """The answer to a version of ApiVersions that is not offered."""
-    keys: list[ApiVersion] = []
+    own = None
     if release is None or release >= _OWN_VERSIONS_SINCE:
-        own = offered(release)[ApiKey.API_VERSIONS]
-        keys.append(ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=own.first, max_version=own.last))
-    return ApiVersionsResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION), api_keys=keys)
+        api = offered(release)[ApiKey.API_VERSIONS]
+        own = api.first, api.last
+    return refused_versions(own)
 
 
 def versions_response(levels: FeatureLevels, release: str | None = None) -> ApiVersionsResponse:
     """The answer to ApiVersions. levels: of the cluster's features."""
     known = release is None or release >= _FEATURES_SINCE
     return ApiVersionsResponse(
-        api_keys=[
-            # librdkafka takes a broker without the oldest Produce for one that cannot compress.
-            ApiVersion(
-                api_key=key, min_version=0 if key == ApiKey.PRODUCE else api.first, max_version=api.last
-            )
-            for key, api in sorted(offered(release).items())
-        ],
+        api_keys=offered_keys((key, api.first, api.last) for key, api in offered(release).items()),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=element.first, max_version=element.level)
             for name, element in (FEATURES if known else {}).items()

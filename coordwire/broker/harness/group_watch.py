@@ -69,6 +69,9 @@ class GroupUnderTest:
         self.id = group_id
         self._thread = thread
 
+    def __repr__(self) -> str:
+        return f"<GroupUnderTest {self.id!r} of {self._thread.broker!r}>"
+
     @property
     def state(self) -> GroupSnapshot:
         """The group's state now."""

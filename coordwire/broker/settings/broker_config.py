@@ -84,6 +84,12 @@ class BrokerConfig:
     "RackAwareReplicaSelector" sends consumers that name a rack to a replica in sync there (KIP-392), None to
     leaders only; Kafka's full class names will do.
     as_of: a release of Kafka, as "3.9", whose versions of APIs are offered; None for the newest.
+
+        >>> from coordwire.broker import BrokerConfig
+        >>> BrokerConfig(auto_create_topics=False).coordinator.initial_rebalance_delay_ms
+        0
+        >>> BrokerConfig.kafka().coordinator.initial_rebalance_delay_ms
+        3000
     """
 
     auto_create_topics: bool = True

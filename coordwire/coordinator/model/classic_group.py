@@ -15,6 +15,7 @@ from typing import ClassVar
 from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.embedded_protocol import subscribed_topics
+from coordwire.coordinator.model.group import group_repr
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
@@ -129,6 +130,8 @@ class ClassicGroupModel:
         "members", "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol",
         "protocol_type", "state", "state_since", "static_members", "topics",
     )  # fmt: skip
+
+    __repr__ = group_repr
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from uuid import UUID
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState, ConsumerMember, MemberState
-from coordwire.coordinator.model.group import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
@@ -68,6 +68,8 @@ class ConsumerGroupModel:
         "_last_resolved", "assignors", "facts", "group_id", "members", "owners", "patterns", "protocols",
         "refresh", "resolved", "static_members", "targets", "topics",
     )  # fmt: skip
+
+    __repr__ = group_repr
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id

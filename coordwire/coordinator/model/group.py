@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import ClassVar, Protocol
 
-__all__ = ["GroupModel", "MemberIds", "MetadataRefresh"]
+from coordwire.errors import counted
+
+__all__ = ["GroupModel", "MemberIds", "MetadataRefresh", "group_repr"]
 
 
 class MemberIds(Protocol):
@@ -51,6 +53,12 @@ class GroupModel(Protocol):
     def is_subscribed(self, topic: str) -> bool:
         """Whether a member reads this topic, so that its offsets neither expire nor can be deleted."""
         ...
+
+
+def group_repr(group: GroupModel) -> str:
+    """The `repr` of all kinds' models."""
+    members = counted(len(group.members), "member")
+    return f"<{group.kind} group {group.group_id!r}: {group.state.value}, {members}>"
 
 
 _INTERVAL_MS = (1 << 31) - 1

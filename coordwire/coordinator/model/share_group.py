@@ -14,7 +14,7 @@ from uuid import UUID
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
-from coordwire.coordinator.model.group import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 
 __all__ = [
@@ -99,6 +99,8 @@ class ShareGroupModel:
         "_facts", "_settled", "_states", "group_id", "members", "refresh", "targets",
         "topics",
     )  # fmt: skip
+
+    __repr__ = group_repr
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from coordwire.coordinator.model.group import MetadataRefresh
+from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.model.streams_member import (
     NO_TARGET_TASKS,
     StreamsGroupState,
@@ -65,6 +65,8 @@ class StreamsGroupModel:
 
     kind: ClassVar[str] = "streams"
     becomes_classic: ClassVar[bool] = True
+
+    __repr__ = group_repr
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id

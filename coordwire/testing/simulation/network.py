@@ -338,7 +338,7 @@ class Transport(asyncio.Transport):
         """asyncio's own warns of one that was not closed; a world has a checker for that."""
 
 
-class Server(asyncio.AbstractServer):
+class NetworkServer(asyncio.AbstractServer):
     """A listener. sockets: one, of its address."""
 
     def __init__(
@@ -386,7 +386,7 @@ class Network:
         self._bits = self.random.getrandbits
         self.machines: dict[str, Host] = {}
         self.by_process: dict[LoopProcess | None, Host] = {}
-        self.servers: dict[int, Server] = {}
+        self.servers: dict[int, NetworkServer] = {}
         self.names: dict[int, Host] = {}
         self.transports: dict[Transport, None] = {}
         self.stalled: dict[Transport, None] = {}
@@ -429,7 +429,7 @@ class Network:
             raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: port {port}")
         machine = self.names.get(port) or self.by_process[PROCESS.get()]
         address = (host if isinstance(host, str) and host else "127.0.0.1", port)
-        server = self.servers[port] = Server(self, factory, machine, address)
+        server = self.servers[port] = NetworkServer(self, factory, machine, address)
         return server
 
     async def connect(

@@ -1,0 +1,91 @@
+"""What a server answers about itself: its versions, its topics, and that it has every group.
+
+Rule: a response has what any version of it says; what the request's lacks is left out when it is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coordwire.broker.server.link import ServerCall
+from coordwire.broker.settings.offered_versions import names_software, offered_keys
+from coordwire.coordinator import TopicImage, TopicsImage
+from coordwire.enums import CoordinatorType, ErrorCode
+from coordwire.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.find_coordinator import Coordinator
+from coordwire.messages.metadata import (
+    MetadataRequestTopic,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+__all__ = ["api_versions", "find_coordinator", "metadata"]
+
+
+def api_versions(
+    request: ApiVersionsRequest, call: ServerCall, offered: Iterable[tuple[int, int, int]]
+) -> ApiVersionsResponse:
+    """offered: API keys with the first and last version."""
+    if not names_software(request, call.version):
+        return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+    return ApiVersionsResponse(api_keys=offered_keys(offered))
+
+
+def find_coordinator(request: FindCoordinatorRequest, call: ServerCall, node: int) -> FindCoordinatorResponse:
+    """node: the id of the server's."""
+    (host, port), code = call.address, int(ErrorCode.NONE)
+    if request.key_type != CoordinatorType.GROUP:
+        node, host, port, code = -1, "", -1, int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return FindCoordinatorResponse(
+        node_id=node,
+        host=host,
+        port=port,
+        error_code=code,
+        coordinators=[
+            Coordinator(key=key, node_id=node, host=host, port=port, error_code=code)
+            for key in request.coordinator_keys
+        ],
+    )
+
+
+def metadata(request: MetadataRequest, call: ServerCall, node: int, topics: TopicsImage) -> MetadataResponse:
+    """node: the id of the server's; topics: all that there are."""
+    host, port = call.address
+    requested: Iterable[tuple[MetadataRequestTopic, TopicImage | None]]
+    if request.topics is None or (call.version == 0 and not request.topics):
+        requested = [(MetadataRequestTopic(name=name), topics.find(name)) for name in topics.names]
+    else:
+        elements = {(element.name, element.topic_id): element for element in request.topics}  # each once
+        requested = [
+            (element, topics.find_id(element.topic_id) if element.name is None else topics.find(element.name))
+            for element in elements.values()
+        ]
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=node, host=host, port=port)],
+        controller_id=node,
+        topics=[_topic(element, topic, node) for element, topic in requested],
+    )
+
+
+def _topic(element: MetadataRequestTopic, topic: TopicImage | None, node: int) -> MetadataResponseTopic:
+    if topic is None:
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID if element.name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return MetadataResponseTopic(error_code=int(unknown), name=element.name, topic_id=element.topic_id)
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=index, leader_id=node, replica_nodes=[node], isr_nodes=[node]
+            )
+            for index in range(topic.partitions)
+        ],
+    )
