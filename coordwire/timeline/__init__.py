@@ -6,6 +6,7 @@
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
     evidence.py         what claims about members are built from
     session_clocks.py   since when members' sessions run
+    stalls.py           when a group's coordinator answers nothing
     rebalance_cause.py  why a group rebalances
     consumption.py      how long partitions had no consumer
     consumer_data.py    what members' messages hold
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         CaptureHole,
         Cause,
         CoordinatorFound,
+        CoordinatorStalled,
         ErrorMet,
         GroupConverted,
         GroupDeleted,
@@ -61,6 +63,7 @@ _LAZY = {
     "Cause": "events",
     "CoordinatorFound": "events",
     "CoordinatorRecord": "from_log.coordinator_log",
+    "CoordinatorStalled": "events",
     "ErrorMet": "events",
     "GroupConverted": "events",
     "GroupDeleted": "events",
@@ -96,6 +99,7 @@ __all__ = [
     "Cause",
     "CoordinatorFound",
     "CoordinatorRecord",
+    "CoordinatorStalled",
     "ErrorMet",
     "GroupConverted",
     "GroupDeleted",

@@ -22,6 +22,7 @@ __all__ = [
     "CaptureHole",
     "Cause",
     "CoordinatorFound",
+    "CoordinatorStalled",
     "ErrorMet",
     "GroupConverted",
     "GroupDeleted",
@@ -93,9 +94,10 @@ HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 class MemberEnding(NamedTuple):
     """The ends of the connections of a member that left without a request, as far as a capture shows them,
     until the time at which the member must have been out. ended_ns: when the last of them was ended; packets:
-    the FINs and RSTs that did; heard_ns, heard_packet: the member's last request about its group; fetched:
-    whether it sent a Fetch since it joined, None where it was assigned nothing, or where another member has
-    the same client id and address."""
+    the FINs and RSTs that did; heard_ns, heard_packet: the member's last request about its group that the
+    coordinator read; fetched: whether it sent a Fetch since it joined, None where it was assigned nothing, or
+    where another member has the same client id and address; unanswered_ns, unanswered_packet: the first
+    request after that, which the coordinator did not answer while the member was in."""
 
     how: HowEnded
     ended_ns: int | None
@@ -103,6 +105,8 @@ class MemberEnding(NamedTuple):
     heard_ns: int | None
     heard_packet: int | None
     fetched: bool | None
+    unanswered_ns: int | None = None
+    unanswered_packet: int | None = None
 
 
 class TopicPartition(NamedTuple):
@@ -175,6 +179,23 @@ class BrokerAway(GroupEvent):
     until_ns: int | None
     answered_by: str | None
     connections: int
+    packets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorStalled(GroupEvent):
+    """The group's coordinator answered nothing, though its connections stayed open. The time is when the
+    first request was sent that waited; sessions that would end meanwhile end afterwards.
+
+    broker: its address; until_ns: when it answered, or another broker did; None if the input ends before;
+    answered_by: the address of the broker that answered; requests: how many had waited for 2 s or longer;
+    packets: the first request's, and the answer's.
+    """
+
+    broker: str
+    until_ns: int | None
+    answered_by: str | None
+    requests: int
     packets: tuple[int, ...]
 
 
@@ -392,9 +413,9 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, BrokerAway, CaptureHole, MemberJoined, MemberLeft, GroupConverted, GroupDeleted,
-        RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered,
-        TransactionStep,
+        CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
+        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
+        LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

@@ -22,6 +22,7 @@ KEYS = {
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],
+    "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
         "reason", "rejoined",

@@ -90,7 +90,7 @@ class ClassicGroup(ClassicState):
         """Apply an error code's meaning to the group."""
         member = self.members.get(member_id)
         if error_code in UNAVAILABLE:
-            if error_code in MOVED and self.outage is None:
+            if error_code in MOVED and not self.is_away:
                 self.expire_all(place)
             self.clocks.unavailable(place)
             self._moved_coordinator |= error_code == _NOT_COORDINATOR
@@ -110,7 +110,7 @@ class ClassicGroup(ClassicState):
                 self.goes(member_id, place.at(moment.time_ns), "fenced", "FENCED_INSTANCE_ID"), place
             )
         elif member is not None:
-            member.parked = False
+            member.parked, member.unread = False, None
 
     def _unknown(self, member: Member, place: Seen) -> None:
         """The coordinator doesn't know a member any more."""
@@ -119,6 +119,7 @@ class ClassicGroup(ClassicState):
             member.asked_ns = member.silence[0]  # the request that shows it does not say that it lives
         elif not self.holes.count:
             member.asked_ns = 0
+            self.consumption.ends(member.member_id, place.time_ns)  # until it was answered
         member.unseen = False  # its silence counts again
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered

@@ -57,7 +57,7 @@ class ClassicState(Group):
         self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
         self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
-        self._alive_until_ns = 0  # until then a member's session runs
+        self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
@@ -119,10 +119,11 @@ class ClassicState(Group):
         time_ns, seen_ns = place.time_ns, member.last_seen_ns
         session_ns = (member.session_timeout_ms or 0) * MS
         soon = time_ns is not None and seen_ns is not None and time_ns - seen_ns <= session_ns
-        if not soon and self.clocks.silent_at(member, time_ns):
+        asked_ns = member.asked_ns if member.asked_ns > (seen_ns or 0) else time_ns
+        if not soon and self.clocks.silent_at(member, asked_ns):
             self.clocks.unavailable(place)  # else it would be out
         member.last_seen_ns = time_ns
-        member.parked = False
+        member.parked, member.unread = False, None
         if self._silence.gone_by:
             self._silence.gone_by.pop(member.member_id, None)
         if member.member_id not in self._sessions.watched:
@@ -340,12 +341,23 @@ class ClassicState(Group):
             self.waiting.forget_before(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
-        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else None
+        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else self._unread_by(place)
         trigger = of_rejoin_demand(self, self.waiting.members(), dead)
         began = place
         if trigger.cause == "session_timeout" and dead is not None:
-            began = place.at(self.clocks.quiet_until_ns(dead))
+            began = place.at(self.clocks.read_until_ns(dead))
         self._disturbed(trigger, began)
+
+    def _unread_by(self, place: Seen) -> Member | None:
+        """The member whose session was over first since its coordinator, which stalled until now, had not
+        read its requests."""
+        now_ns = place.time_ns or 0
+        if now_ns - self.clocks.stalls.latest[1] > NEAR_NS or len(self.members) > MOST_REPLAYED:
+            return None
+        until = {name: self.clocks.read_until_ns(member) for name, member in self.members.items()
+                 if member.unread is not None and not member.parked}  # fmt: skip
+        over = [(until_ns, name) for name, until_ns in until.items() if until_ns and until_ns <= now_ns]
+        return self.members[min(over)[1]] if over else None
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""
@@ -420,7 +432,7 @@ class ClassicState(Group):
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""
         now_ns = place.time_ns
-        if not self.members or now_ns is None or now_ns <= self._alive_until_ns or self.outage is not None:
+        if not self.members or now_ns is None or now_ns <= self._all_in_until_ns or self.is_away:
             return
         if self.rebalance is not None:
             self._remove_all_meanwhile(place)
@@ -432,7 +444,7 @@ class ClassicState(Group):
             self._remove_all(place)
             self._known_from_start = True
         else:
-            self._alive_until_ns = self.clocks.quiet_until_ns(alive) or 0
+            self._all_in_until_ns = self.clocks.quiet_until_ns(alive) or 0
 
     def over_by(self, place: Seen) -> None:
         """The group becomes a consumer group: remove the members that must be out, and end a rebalance that

@@ -276,7 +276,7 @@ class ConsumerGroup(ModernGroup):
         self.waiting.pop(request_place)
 
     def _alive(self, member: Member, place: Seen) -> None:
-        member.last_seen_ns = place.time_ns
+        member.last_seen_ns, member.unread = place.time_ns, None
         self.watch(member)
         self.expire(place)
 
@@ -367,6 +367,7 @@ def _carry_over(old: Group, new: Group, topic: Callable[[str], str], place: Seen
         )
 
     new.pending = old.pending
+    new.clocks.stalls = old.clocks.stalls
     new.coordinator, new.brokers, new.outage = old.coordinator, old.brokers, old.outage
     new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance

@@ -93,7 +93,7 @@ class ModernGroup(ModernState):
             self._leaving.pop(member_id, None)
         if message.error_code:
             self.refuse_heartbeat(message.error_code, member_id, place)
-            if self.outage is None:
+            if not self.is_away:
                 self.expire(place)
             return
         if request.member_epoch < JOIN:
@@ -200,11 +200,11 @@ class ModernGroup(ModernState):
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if error_code in MOVED:
-            if self.outage is None:
+            if not self.is_away:
                 self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
             self.clocks.unavailable(place)
         if member is not None and error_code in STAYS:
-            member.last_seen_ns = place.time_ns
+            member.last_seen_ns, member.unread = place.time_ns, None
             if error_code == ErrorCode.FENCED_MEMBER_EPOCH:
                 self.consumption.ends(member_id, place.time_ns)  # it gives up all and joins again
         if error_code not in GONE or member is None:

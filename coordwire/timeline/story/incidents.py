@@ -17,6 +17,7 @@ from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
+    CoordinatorStalled,
     ErrorMet,
     GroupConverted,
     GroupDeleted,
@@ -27,7 +28,7 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.story.event_lines import deletion_text
+from coordwire.timeline.story.event_lines import deletion_text, stall_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -87,6 +88,8 @@ def incidents(
 
 def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
     for event in events:
+        if isinstance(event, CoordinatorStalled):
+            yield Incident(event.time_ns or 0, [stall_text(event, clock) + _packets(event.packets)])
         if not isinstance(event, BrokerAway):
             continue
         began_ns = event.time_ns or 0
@@ -145,8 +148,11 @@ def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> 
             yield Incident(event.time_ns or 0, [text])
 
 
-def _kind(event: MemberLeft) -> tuple[str, str | None]:
-    return event.how, None if event.ending is None else event.ending.how
+def _kind(event: MemberLeft) -> tuple[str, str | None, bool]:
+    ending = event.ending
+    if ending is None:
+        return event.how, None, False
+    return event.how, ending.how, ending.unanswered_ns is not None
 
 
 def _near(last: MemberLeft, event: MemberLeft) -> bool:
@@ -157,7 +163,7 @@ def _began_ns(event: MemberLeft) -> int:
     ending = event.ending
     if ending is None:
         return event.time_ns or 0
-    return ending.ended_ns or ending.heard_ns or event.time_ns or 0
+    return ending.ended_ns or ending.unanswered_ns or ending.heard_ns or event.time_ns or 0
 
 
 def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
@@ -173,6 +179,10 @@ def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbe
             text = f"{names} ended without leaving{_packets(packets, 'RST')}"
         case "closed_by_broker":
             text = f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN')}"
+        case "open" if ending is not None and ending.unanswered_ns is not None:
+            unanswered = [event.ending.unanswered_packet for event in group if event.ending]
+            text = f"the coordinator did not answer {names} since {clock(ending.unanswered_ns)}"
+            text += _packets(unanswered)
         case "open":
             last_packets = [event.ending.heard_packet for event in group if event.ending]
             text = f"{names} fell silent, connection open{_packets(last_packets, 'last packet')}"
