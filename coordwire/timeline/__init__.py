@@ -6,6 +6,7 @@
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
     evidence.py         what claims about members are built from
     session_clocks.py   since when members' sessions run
+    stalls.py           when a group's coordinator answers nothing
     rebalance_cause.py  why a group rebalances
     consumption.py      how long partitions had no consumer
     consumer_data.py    what members' messages hold
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         CaptureHole,
         Cause,
         CoordinatorFound,
+        CoordinatorStalled,
         ErrorMet,
         GroupConverted,
         GroupDeleted,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         MemberLeft,
         Moved,
         OffsetCommitted,
+        OffsetReset,
         Outcome,
         RebalanceBegan,
         RebalanceCost,
@@ -61,6 +64,7 @@ _LAZY = {
     "Cause": "events",
     "CoordinatorFound": "events",
     "CoordinatorRecord": "from_log.coordinator_log",
+    "CoordinatorStalled": "events",
     "ErrorMet": "events",
     "GroupConverted": "events",
     "GroupDeleted": "events",
@@ -75,6 +79,7 @@ _LAZY = {
     "MemberLeft": "events",
     "Moved": "events",
     "OffsetCommitted": "events",
+    "OffsetReset": "events",
     "Outcome": "events",
     "RebalanceBegan": "events",
     "RebalanceCost": "events",
@@ -96,6 +101,7 @@ __all__ = [
     "Cause",
     "CoordinatorFound",
     "CoordinatorRecord",
+    "CoordinatorStalled",
     "ErrorMet",
     "GroupConverted",
     "GroupDeleted",
@@ -110,6 +116,7 @@ __all__ = [
     "MemberLeft",
     "Moved",
     "OffsetCommitted",
+    "OffsetReset",
     "Outcome",
     "RebalanceBegan",
     "RebalanceCost",

@@ -22,6 +22,7 @@ __all__ = [
     "CaptureHole",
     "Cause",
     "CoordinatorFound",
+    "CoordinatorStalled",
     "ErrorMet",
     "GroupConverted",
     "GroupDeleted",
@@ -37,6 +38,7 @@ __all__ = [
     "MemberLeft",
     "Moved",
     "OffsetCommitted",
+    "OffsetReset",
     "Outcome",
     "RebalanceBegan",
     "RebalanceCost",
@@ -93,9 +95,10 @@ HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 class MemberEnding(NamedTuple):
     """The ends of the connections of a member that left without a request, as far as a capture shows them,
     until the time at which the member must have been out. ended_ns: when the last of them was ended; packets:
-    the FINs and RSTs that did; heard_ns, heard_packet: the member's last request about its group; fetched:
-    whether it sent a Fetch since it joined, None where it was assigned nothing, or where another member has
-    the same client id and address."""
+    the FINs and RSTs that did; heard_ns, heard_packet: the member's last request about its group that the
+    coordinator read; fetched: whether it sent a Fetch since it joined, None where it was assigned nothing, or
+    where another member has the same client id and address; unanswered_ns, unanswered_packet: the first
+    request after that, which the coordinator did not answer while the member was in."""
 
     how: HowEnded
     ended_ns: int | None
@@ -103,6 +106,8 @@ class MemberEnding(NamedTuple):
     heard_ns: int | None
     heard_packet: int | None
     fetched: bool | None
+    unanswered_ns: int | None = None
+    unanswered_packet: int | None = None
 
 
 class TopicPartition(NamedTuple):
@@ -179,6 +184,23 @@ class BrokerAway(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorStalled(GroupEvent):
+    """The group's coordinator answered nothing, though its connections stayed open. The time is when the
+    first request was sent that waited; sessions that would end meanwhile end afterwards.
+
+    broker: its address; until_ns: when it answered, or another broker did; None if the input ends before;
+    answered_by: the address of the broker that answered; requests: how many had waited for 2 s or longer;
+    packets: the first request's, and the answer's.
+    """
+
+    broker: str
+    until_ns: int | None
+    answered_by: str | None
+    requests: int
+    packets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureHole(GroupEvent):
     """The capture lacks bytes of a connection on which a member speaks: what that member asked, or was
     answered, is not known, and its silence shows nothing. The time is that of the first packet after them.
@@ -211,9 +233,10 @@ class MemberJoined(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLeft(GroupEvent):
-    """A member is out. how: "left" by itself or an operator (`reason` where given), "left_for_now" as a
-    static member does; "session_timeout", "removed", "not_rejoined" are inferred where a capture is read;
-    "fenced" it was answered. ending: of those that are inferred, where the capture shows connections."""
+    """A member is out. how: "left" by itself (`reason` where given), "left_for_now" as a static member does;
+    "removed" by another client, an operator's mostly, or, where it is inferred, as its coordinator does not
+    know it any more; "session_timeout", "not_rejoined" are inferred where a capture is read; "fenced" it was
+    answered. ending: of those that are inferred, where the capture shows connections."""
 
     member_id: str
     client_id: str | None
@@ -338,6 +361,19 @@ class OffsetCommitted(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetReset(GroupEvent):
+    """A client that is not a member set a group's committed offset back, or deleted it. client_id: whose request
+    it was; before: what was committed, None where that was not seen; offset: what is since, None if it was
+    deleted (OffsetDelete)."""
+
+    client_id: str | None
+    topic: str
+    partition: int
+    before: int | None
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagMeasured(GroupEvent):
     """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
     offset last committed, or fetched from the coordinator; lag: the records between, below 0 where that
@@ -392,9 +428,9 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, BrokerAway, CaptureHole, MemberJoined, MemberLeft, GroupConverted, GroupDeleted,
-        RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered,
-        TransactionStep,
+        CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
+        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
+        OffsetReset, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

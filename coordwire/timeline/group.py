@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from coordwire._speedups.rows import row_maker
+from coordwire.capture.entries import ConnectionEnd
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumption import Consumption
 from coordwire.timeline.events import (
@@ -87,19 +88,20 @@ class Holes:
 @dataclass(slots=True)
 class Outage:
     """A broker is away. place: of the first connection that it ended; connections: how many it ended;
-    packets: of some of these FINs and RSTs."""
+    packets: of some of these FINs and RSTs; back: where another broker was seen to have its groups."""
 
     broker: str
     place: Seen
     connections: int
     packets: tuple[int, ...]
+    back: Seen | None = None
 
 
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not drained yet; consumption:
-    for how long partitions had no consumer; clocks: those of its members' sessions; end_of: when a member's
-    connection ended, after its last request, if it did; coordinator: the address of the broker that last
+    for how long partitions had no consumer; clocks: those of its members' sessions; end_of: the end of a
+    member's connection, after its last request, if it ended; coordinator: the address of the broker that last
     accepted a request about it; brokers: all that did; outage: that of the coordinator, until a request is
     accepted again; holes: those of the capture."""
 
@@ -116,7 +118,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.clocks = SessionClocks()
-        self.end_of: Callable[[MemberName], int | None] = _unseen
+        self.end_of: Callable[[MemberName], ConnectionEnd | None] = _unseen
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
@@ -140,6 +142,11 @@ class Group:
 
     # --- sessions ---
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no coordinator is known to have the group, so that no session runs."""
+        return self.outage is not None and self.outage.back is None
+
     def restart(self, since: Seen | None, place: Seen) -> None:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.
         since: when it went away, where that is known; place: of the first answer."""
@@ -156,6 +163,7 @@ class Group:
             asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
         elif time_ns is not None and (renews or member.classic):
+            member.unread = member.unread or place
             asked_ns = member.asked_ns
             if time_ns > asked_ns:
                 if time_ns - asked_ns > SILENCE_NS:
@@ -169,7 +177,7 @@ class Group:
         self.asks(member_id, place)
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None:
-            member.unseen = True
+            member.unseen, member.unread = True, None
 
     # --- members ---
 
@@ -203,8 +211,9 @@ class Group:
     ) -> None:
         """A member that is out; one that left for now is still remembered."""
         member = self.members.get(member_id)
-        silent = inferred and member is not None and member.last_seen_ns is not None
-        self.consumption.ends(member_id, member.last_seen_ns if silent and member else place.time_ns)
+        self.consumption.ends(
+            member_id, self._alive_until_ns(member, place) if inferred and member else place.time_ns
+        )
         if departure != "left_for_now":
             self.members.drop(member_id)
             remember(self._departed_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
@@ -215,6 +224,15 @@ class Group:
         self.pending.append(_member_left(
             self.group, *place, member_id, client_id, instance_id, departure, reason, inferred, None
         ))  # fmt: skip
+
+    def _alive_until_ns(self, member: Member, place: Seen) -> int | None:
+        """Until when a member that is out consumed: it ended its connection, or sent its last request then,
+        whatever its coordinator did."""
+        end = self.end_of(MemberName(self.group, member.member_id))
+        if end is not None and end.sender == "client" and end.time_ns <= (place.time_ns or 0):
+            return end.time_ns
+        alive_ns = member.asked_ns or member.last_seen_ns
+        return place.time_ns if alive_ns is None else alive_ns
 
     def goes(
         self,
@@ -241,7 +259,8 @@ class Group:
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
         """A static member's partitions are its heir's from now on; they had no consumer since that one's
         connection ended."""
-        end_ns = self.end_of(MemberName(self.group, static.member_id))
+        end = self.end_of(MemberName(self.group, static.member_id))
+        end_ns = None if end is None else end.time_ns
         self.consumption.passes(static.member_id, heir.member_id, end_ns, place.time_ns)
         heir.assigned = static.assigned
         if static.member_id in self.settled:
@@ -374,6 +393,6 @@ def _not_before(time_ns: int | None, place: Seen) -> Seen:
     return place._replace(time_ns=time_ns)
 
 
-def _unseen(name: MemberName) -> int | None:
+def _unseen(name: MemberName) -> ConnectionEnd | None:
     """Nothing is known of connections."""
     return None

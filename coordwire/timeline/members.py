@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.evidence import Seen
 
 __all__ = ["MOST_MEMBERS", "Member", "Members", "Owned"]
 
@@ -26,7 +27,8 @@ class Member:
     since when it shall give up what it has; standby: a streams group's member's standby tasks, as it was last
     given them; standby_changed: and has not reported yet; reason: why it joins, as its last JoinGroup says;
     offers: that one's protocols with their metadata, hashed, None if it wasn't seen; unseen: its requests are
-    missing since its last one."""
+    missing since its last one; unread: where the first of its requests was seen that its coordinator has
+    not accepted yet."""
 
     member_id: str
     client_id: str | None = None
@@ -53,6 +55,7 @@ class Member:
     reason: str | None = None
     offers: int | None = None
     unseen: bool = False
+    unread: Seen | None = None
 
     def subscribe(self, joining: Member) -> None:
         """It subscribes as its JoinGroup says, if that could be read."""

@@ -1,25 +1,30 @@
 """The sessions of a group's members: since when each runs, and when it is over by what was seen.
 
 Rules: a session runs from the last answer to its member, or from when the coordinator was last seen to be
-unavailable. "Silent" counts answers alone, which is direct evidence; "quiet" counts requests too, whose
-answers may be missing. No session ends whose timeout is not known, or while a request of its member waits.
+unavailable; one that would end while the coordinator answers nothing ends afterwards. "Silent" counts answers
+alone, which is direct evidence; "quiet" counts requests too, whose answers may be missing; "read" those
+that the coordinator may have read. No session ends whose timeout is not known, or while a request of its
+member waits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member
+from coordwire.timeline.stalls import Stalls
 
 __all__ = ["SessionClocks"]
 
 
 @dataclass(slots=True)
 class SessionClocks:
-    """Of one group. available_ns: when its coordinator was last seen to be unavailable."""
+    """Of one group. available_ns: when its coordinator was last seen to be unavailable; stalls: when it
+    answered nothing."""
 
     available_ns: int = 0
+    stalls: Stalls = field(default_factory=Stalls)
 
     def unavailable(self, place: Seen) -> None:
         """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
@@ -35,12 +40,28 @@ class SessionClocks:
         seen_ns = member.last_seen_ns
         return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
 
+    def read_ns(self, member: Member) -> int | None:
+        """Since when the coordinator can't have read anything of a member: not during a stall in which it
+        answered none of its requests."""
+        if member.unread is None:
+            return self.quiet_ns(member)
+        since_ns, until_ns = self.stalls.latest
+        is_stalled = since_ns <= (member.unread.time_ns or 0) < until_ns
+        return self.heard_ns(member) if is_stalled else self.quiet_ns(member)
+
+    def read_until_ns(self, member: Member) -> int | None:
+        """When its session is over by what its coordinator may have read."""
+        read_ns = self.read_ns(member)
+        if read_ns is None or not member.session_timeout_ms or member.unseen:
+            return None
+        return self.stalls.after(read_ns + member.session_timeout_ms * 1_000_000)
+
     def over_ns(self, member: Member) -> int | None:
         """When a member's session is over, if it said for how long it may be silent, and is until then."""
         seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
         if seen_ns is None or not timeout_ms:
             return None
-        return max(seen_ns, self.available_ns) + timeout_ms * 1_000_000
+        return self.stalls.after(max(seen_ns, self.available_ns) + timeout_ms * 1_000_000)
 
     def silent_at(self, member: Member, time_ns: int | None) -> bool:
         """Whether a member's session must have been over by then."""
@@ -55,7 +76,7 @@ class SessionClocks:
         quiet_ns = self.quiet_ns(member)
         if quiet_ns is None or not member.session_timeout_ms or member.unseen:
             return None
-        return quiet_ns + member.session_timeout_ms * 1_000_000
+        return self.stalls.after(quiet_ns + member.session_timeout_ms * 1_000_000)
 
     def quiet_at(self, member: Member, time_ns: int | None) -> bool:
         """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""

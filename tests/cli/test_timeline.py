@@ -22,6 +22,7 @@ KEYS = {
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],
+    "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
         "reason", "rejoined",
@@ -40,6 +41,7 @@ KEYS = {
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",
     ],
+    "offsetReset": ["clientId", "topic", "partition", "before", "offset"],
     "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag", "reason"],
     "errorMet": [
         "api", "errorCode", "error", "memberId", "clientId", "topic", "partition", "message",

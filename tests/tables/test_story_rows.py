@@ -78,7 +78,7 @@ def _of(form: dict[str, Any], column: str) -> Any:
     if form["event"] == "coordinatorFound" and column in ("broker_id", "broker_address", "host"):
         address = f"[{form['host']}]" if ":" in form["host"] else form["host"]
         return {"broker_id": form["nodeId"], "broker_address": f"{address}:{form['port']}"}.get(column)
-    if form["event"] == "brokerAway":
+    if form["event"] in ("brokerAway", "coordinatorStalled"):
         if column == "length_ms":
             times = [_micros(form[name]) for name in ("until", "time")]
             return None if times[0] is None else (times[0] - (times[1] or 0)) / 1000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.codec import Message
 from coordwire.connection.dialect import Direction
 from coordwire.messages import (
@@ -53,12 +53,15 @@ def assignment(share: Share) -> bytes:
 
 
 class Script:
-    """One group's conversation. `now` is in seconds; each frame takes a millisecond."""
+    """One group's conversation. `now` is in seconds; each frame takes a millisecond. broker: the address of
+    who is asked."""
+
+    broker = "broker:9092"
 
     def __init__(self, group: str = "g", capture: str = "script") -> None:
         self.group = group
         self.capture = capture
-        self.entries: list[Entry] = []
+        self.entries: list[Entry | ConnectionEnd] = []
         self.now = 0.0
 
     def frame(
@@ -70,7 +73,8 @@ class Script:
         if request is not None:
             api_version = request.api_version or 0
         entry = FrameEntry(
-            capture=self.capture, number=len(self.entries) + 1, flow=f"{client}:1 > broker:9092",
+            capture=self.capture, number=len(self.entries) + 1,
+            flow=f"{client}:1 > {self.broker}" if request is None else request.flow,
             time_ns=START + int(self.now * SECOND), direction=direction, body=b"", api_key=cls.api_key,
             api_version=api_version, body_version=api_version, correlation_id=1, client_id=client,
             message=message, request=request,
@@ -85,8 +89,16 @@ class Script:
     def answer(self, request: FrameEntry, message: Message) -> FrameEntry:
         return self.frame(message, "response", request.client_id or "", request)
 
-    def events(self) -> list[GroupEvent]:
-        return list(timeline(self.entries))
+    def events(self, *, ends: bool = False) -> list[GroupEvent]:
+        return list(timeline(self.entries, ends=ends))
+
+    def close(self, *clients: str, sender: Literal["client", "broker"] = "client") -> None:
+        """FINs of their connections to the broker."""
+        for client in clients:
+            self.entries.append(ConnectionEnd(
+                capture=self.capture, flow=f"{client}:1 > {self.broker}",
+                time_ns=START + int(self.now * SECOND), sender=sender, kind="fin",
+            ))  # fmt: skip
 
     # --- the classic protocol ---
 

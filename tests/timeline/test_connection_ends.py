@@ -180,7 +180,9 @@ def test_an_ending_is_no_evidence_for_a_member_of_the_same_id_in_another_group()
     script.ends.opens(script.frame(other, "c", 2))
     script.ends.speaks(MemberName("h", "m"), "classic", other, Seen(2 * SECOND, "x", 2, 20))
     script.end(other, 5)
-    assert script.ends.end_of(MemberName("h", "m")) == 5 * SECOND
+    end = script.ends.end_of(MemberName("h", "m"))
+    assert end is not None
+    assert end.time_ns == 5 * SECOND
     assert script.ends.end_of(MemberName("g", "m")) is None
     assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
 

@@ -24,6 +24,7 @@ from coordwire.dialects import dialect_options
 from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
+    CoordinatorStalled,
     ErrorMet,
     GroupEvent,
     MemberLeft,
@@ -229,7 +230,7 @@ def _number(text: str) -> int:
 
 def _went_wrong(event: GroupEvent) -> bool:
     match event:
-        case ErrorMet() | Unanswered() | BrokerAway() | CaptureHole():
+        case ErrorMet() | Unanswered() | BrokerAway() | CoordinatorStalled() | CaptureHole():
             return True
         case OffsetCommitted() | TransactionStep():
             return event.error_code != 0

@@ -25,6 +25,7 @@ from coordwire.timeline.events import (
     EVENTS,
     BrokerAway,
     CoordinatorFound,
+    CoordinatorStalled,
     GroupEvent,
     LagMeasured,
     MemberLeft,
@@ -57,13 +58,15 @@ _ATTRIBUTES = {
     "group_id": "group", "length_ms": "length_ns", "committed_offset": "committed", "input_file": "source",
 }  # fmt: skip
 """What attributes of events are called whose columns have other names."""
+_ABSENCE: dict[str, Callable[[Any], Any]] = {
+    "began": lambda event: microseconds(event.time_ns),
+    "ended": lambda event: microseconds(event.until_ns),
+    "length_ms": lambda event: None if event.until_ns is None else (event.until_ns - event.time_ns) / 1e6,
+    "broker_address": lambda event: event.broker,
+}
 _OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
-    BrokerAway: {
-        "began": lambda event: microseconds(event.time_ns),
-        "ended": lambda event: microseconds(event.until_ns),
-        "length_ms": lambda event: None if event.until_ns is None else (event.until_ns - event.time_ns) / 1e6,
-        "broker_address": lambda event: event.broker,
-    },
+    BrokerAway: _ABSENCE,
+    CoordinatorStalled: _ABSENCE,
     CoordinatorFound: {
         "broker_id": lambda event: str(event.node_id),
         "broker_address": lambda event: str(NetworkAddress(event.host, event.port)),

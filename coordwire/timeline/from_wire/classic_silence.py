@@ -110,7 +110,7 @@ class SilentMembers:
         if member.member_id in self.gone_by:
             when_ns, departure = self.gone_by[member.member_id]
             return departure, place.at(when_ns)
-        over_ns = self._clocks.quiet_until_ns(member)
+        over_ns = self._clocks.read_until_ns(member)
         departure, moment = self._by_session(member, "not_rejoined", place, over_ns)
         if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
             departure = "session_timeout"  # else the rebalance would still wait for it

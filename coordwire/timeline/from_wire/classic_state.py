@@ -24,7 +24,7 @@ from itertools import islice
 
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.evidence import Seen, is_before, remember
-from coordwire.timeline.from_wire.classic_requests import PendingJoins, is_heir
+from coordwire.timeline.from_wire.classic_requests import Leaver, PendingJoins, is_heir
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import Departures
 from coordwire.timeline.from_wire.member_death import Sessions
@@ -54,10 +54,10 @@ class ClassicState(Group):
         self.waiting = PendingJoins(MOST_WAITING)
         self._causes: OrderedDict[Seen, Trigger] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
-        self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
+        self._leaving: dict[str, tuple[Seen, Leaver]] = {}  # whose LeaveGroup waits
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
         self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
-        self._alive_until_ns = 0  # until then a member's session runs
+        self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
@@ -119,10 +119,11 @@ class ClassicState(Group):
         time_ns, seen_ns = place.time_ns, member.last_seen_ns
         session_ns = (member.session_timeout_ms or 0) * MS
         soon = time_ns is not None and seen_ns is not None and time_ns - seen_ns <= session_ns
-        if not soon and self.clocks.silent_at(member, time_ns):
+        asked_ns = member.asked_ns if member.asked_ns > (seen_ns or 0) else time_ns
+        if not soon and self.clocks.silent_at(member, asked_ns):
             self.clocks.unavailable(place)  # else it would be out
         member.last_seen_ns = time_ns
-        member.parked = False
+        member.parked, member.unread = False, None
         if self._silence.gone_by:
             self._silence.gone_by.pop(member.member_id, None)
         if member.member_id not in self._sessions.watched:
@@ -333,19 +334,30 @@ class ClassicState(Group):
             return
         leaving = next((member_id for member_id in self._leaving if member_id in self.members), None)
         if leaving is not None:
-            moment, reason = self._leaves(leaving)
-            self._lose_member(Trigger("member_left", leaving, detail=reason or "LeaveGroup"), moment)
+            moment, trigger = self._leaves(leaving)
+            self._lose_member(trigger, moment)
             return
         if self.rebalance is not None and self.rebalance.joined_ns is not None:
             self.waiting.forget_before(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
-        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else None
+        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else self._unread_by(place)
         trigger = of_rejoin_demand(self, self.waiting.members(), dead)
         began = place
         if trigger.cause == "session_timeout" and dead is not None:
-            began = place.at(self.clocks.quiet_until_ns(dead))
+            began = place.at(self.clocks.read_until_ns(dead))
         self._disturbed(trigger, began)
+
+    def _unread_by(self, place: Seen) -> Member | None:
+        """The member whose session was over first since its coordinator, which stalled until now, had not
+        read its requests."""
+        now_ns = place.time_ns or 0
+        if now_ns - self.clocks.stalls.latest[1] > NEAR_NS or len(self.members) > MOST_REPLAYED:
+            return None
+        until = {name: self.clocks.read_until_ns(member) for name, member in self.members.items()
+                 if member.unread is not None and not member.parked}  # fmt: skip
+        over = [(until_ns, name) for name, until_ns in until.items() if until_ns and until_ns <= now_ns]
+        return self.members[min(over)[1]] if over else None
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""
@@ -376,12 +388,11 @@ class ClassicState(Group):
         self._lose_member(triggers[0], moment)
         return True
 
-    def _leaves(self, member_id: str) -> tuple[Seen, str | None]:
+    def _leaves(self, member_id: str) -> tuple[Seen, Trigger]:
         """A member whose LeaveGroup is not answered yet is out: others were answered for it."""
-        moment, reason = self._leaving.pop(member_id)
+        moment, (_, reason, departure) = self._leaving.pop(member_id)
         self._confirmed_leavers.add(member_id)
-        self.remove(member_id, moment, "left", reason=reason)
-        return moment, reason
+        return moment, self.goes(member_id, moment, departure, reason or "LeaveGroup", reason=reason)
 
     # --- silence that a JoinGroup shows ---
 
@@ -420,7 +431,7 @@ class ClassicState(Group):
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""
         now_ns = place.time_ns
-        if not self.members or now_ns is None or now_ns <= self._alive_until_ns or self.outage is not None:
+        if not self.members or now_ns is None or now_ns <= self._all_in_until_ns or self.is_away:
             return
         if self.rebalance is not None:
             self._remove_all_meanwhile(place)
@@ -432,7 +443,7 @@ class ClassicState(Group):
             self._remove_all(place)
             self._known_from_start = True
         else:
-            self._alive_until_ns = self.clocks.quiet_until_ns(alive) or 0
+            self._all_in_until_ns = self.clocks.quiet_until_ns(alive) or 0
 
     def over_by(self, place: Seen) -> None:
         """The group becomes a consumer group: remove the members that must be out, and end a rebalance that

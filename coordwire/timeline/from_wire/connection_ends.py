@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
 from coordwire.timeline.events import (
@@ -25,7 +26,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
-from coordwire.timeline.group import Group, Outage
+from coordwire.timeline.group import Group, Holes, Outage
 
 __all__ = ["ENDED", "ConnectionEnds", "LastRequests"]
 
@@ -44,6 +45,9 @@ ClientOrigin = tuple[str, str]
 GroupKey = tuple[str, Kind]
 """A group's id and the kind that it is kept as."""
 
+WAITS_NS = 500_000_000
+"""A request that is not answered for so long was not read, where others are answered at once."""
+
 SILENCE_NS = 1_000_000_000
 """A request after so long is remembered beside the one before it, as it may be of a member that is out."""
 
@@ -52,14 +56,17 @@ _new = tuple.__new__  # a named tuple's own goes through a function
 
 @dataclass(slots=True)
 class LastRequests:
-    """A member's. flow: the connection of the last one; earlier: the one before the last silence; is_kept:
-    whether they are still those of a member that may be in."""
+    """A member's. flow: the connection of the last one; earlier: the one before the last silence; read: the
+    last one that was accepted; unread: the first after that; is_kept: whether they are still those of a
+    member that may be in."""
 
     name: MemberName
     flow: str
     last: Seen
     earlier: Seen
     is_kept: bool = True
+    read: Seen | None = None
+    unread: Seen | None = None
 
     def add(self, place: Seen) -> None:
         """Another one on the same connection."""
@@ -67,6 +74,8 @@ class LastRequests:
         if (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS:
             self.earlier = before
         self.last = place
+        if self.unread is None:
+            self.unread = place
 
 
 @dataclass(slots=True)
@@ -125,7 +134,9 @@ class SharedClients:
 
 @dataclass(slots=True)
 class ConnectionEnds:
-    """Of all members in some captures."""
+    """Of all members in some captures. holes: those of the captures, in which answers may be missing."""
+
+    holes: Holes = field(default_factory=Holes)
 
     _last_requests: OrderedDict[MemberName, LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
@@ -168,6 +179,20 @@ class ConnectionEnds:
             self._speaks_on(flow, name, kept_as)
         requests.add(place)
         return requests
+
+    def reads(self, request_entry: FrameEntry) -> None:
+        """A request about a group was accepted."""
+        message: Any = request_entry.message
+        connection = self._known.get(request_entry.flow)
+        requests = None if connection is None else connection.requests
+        name = _new(MemberName, (message.group_id, message.member_id))
+        if requests is None or requests.name != name:
+            requests = self._last_requests.get(name)
+        if requests is not None:
+            at = request_entry
+            requests.read = _new(Seen, (at.time_ns, at.capture, at.number, at.packet))
+            is_last = requests.last == requests.read
+            requests.unread = None if is_last else requests.last  # which is not answered yet
 
     def _speaks_on(self, flow: str, name: MemberName, kept_as: Kind) -> None:
         speakers = self._speakers.setdefault(flow, {})
@@ -228,11 +253,11 @@ class ConnectionEnds:
             if (requests := self._last_requests.get(MemberName(group.group, member_id))) is not None:
                 yield requests.flow
 
-    def end_of(self, name: MemberName) -> int | None:
-        """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""
+    def end_of(self, name: MemberName) -> ConnectionEnd | None:
+        """The end of the connection of a member's last request, None if it didn't end."""
         requests = self._last_requests.get(name)
         own = None if requests is None else self._known.get(requests.flow)
-        return None if own is None or own.end is None else own.end.time_ns
+        return None if own is None else own.end
 
     def speakers_of(self, flow: str) -> Iterable[tuple[GroupKey, MemberName]]:
         """The members whose requests came on a connection, by their groups."""
@@ -298,9 +323,19 @@ class ConnectionEnds:
             all_of_it = list(self._of[own.client].values())
             if member.had:
                 fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
+        unanswered: tuple[int | None, int | None] = None, None
+        first, read = requests.unread, requests.read
+        if (
+            first is not None
+            and read is not None
+            and not self.holes.count
+            and _waits(claim, Evidence(name, first))
+        ):
+            unanswered = claim.time_ns(Evidence(name, first)), claim.packet(Evidence(name, first))
+            last = Evidence(name, read)
         last_sent = claim.time_ns(last), claim.packet(last)
         if own.end is None or not claim.admits(_evidence(name, own.end)):
-            return MemberEnding("open", None, (), *last_sent, fetched)
+            return MemberEnding("open", None, (), *last_sent, fetched, *unanswered)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
         heard_ns = last.place.time_ns or 0
         ends = [end for end in ends if heard_ns <= end.time_ns and claim.admits(_evidence(name, end))]
@@ -310,8 +345,14 @@ class ConnectionEnds:
             ending = "reset"
         packets = filter(None, (claim.packet(_evidence(name, end)) for end in ends))
         return MemberEnding(
-            ending, claim.time_ns(_evidence(name, ends[-1])), tuple(packets), *last_sent, fetched
+            ending, claim.time_ns(_evidence(name, ends[-1])), tuple(packets), *last_sent, fetched, *unanswered
         )
+
+
+def _waits(claim: MemberClaim, request: Evidence) -> bool:
+    """Whether a request without an answer had waited for one: it isn't the one that shows the claim."""
+    waited_ns = (claim.at.time_ns or 0) - (request.place.time_ns or 0)
+    return claim.admits(request) and waited_ns >= WAITS_NS
 
 
 def _evidence(name: MemberName, end: ConnectionEnd) -> Evidence:

@@ -10,13 +10,16 @@ the coordinator, or not yet, says nothing of sessions.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from coordwire.capture.entries import ConnectionEnd
-from coordwire.timeline.events import BrokerAway
-from coordwire.timeline.evidence import Seen
+from coordwire.timeline.events import BrokerAway, CoordinatorStalled
+from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.group import Group, Outage
+from coordwire.timeline.stalls import STALL_NS, Stall
 
 __all__ = ["BrokerEnds", "Coordinators", "broker_of"]
 
@@ -75,6 +78,7 @@ class Coordinators:
     def __init__(self, groups: Iterable[Group], flows_of: Callable[[Group], Iterable[str]]) -> None:
         self._groups = groups
         self._flows_of = flows_of
+        self._returns: OrderedDict[str, Seen] = OrderedDict()  # of brokers that were away: the first answers
 
     def leaves(self, outage: Outage, number: int) -> None:
         """A broker is away. number: of the frame before."""
@@ -82,11 +86,32 @@ class Coordinators:
         for group in self._groups:
             if group.outage is not None:
                 if group.outage.broker == outage.broker:
-                    group.outage = outage
+                    group.outage = replace(outage, back=group.outage.back)
                 continue
             coordinator = group.coordinator or next(map(broker_of, self._flows_of(group)), None)
             if group.members and coordinator == outage.broker:
-                group.outage = outage
+                group.outage = replace(outage)
+
+    def moves(self, groups: Iterable[Group], place: Seen) -> None:
+        """Another broker is named as the coordinator of these: it has loaded them, or does so now, and their
+        sessions begin again."""
+        for group in groups:
+            if not group.is_away:
+                group.restart(None, place)
+            elif group.outage is not None:
+                self._is_back(group, group.outage, self._returned(group.outage, place))
+
+    @staticmethod
+    def _is_back(group: Group, outage: Outage, place: Seen) -> None:
+        """Some broker has a group again."""
+        group.restart(outage.place, place)
+        outage.back = place
+
+    def _returned(self, outage: Outage, place: Seen) -> Seen:
+        """Where the first answer about a group of a broker that was away was seen; `place` if there is none
+        before that."""
+        first = self._returns.get(outage.broker)
+        return first if first is not None and is_before(outage.place, first) else place
 
     def accepts_answer(self, group: Group, flow: str, place: Seen, *, accepted: bool) -> bool:
         """A request about a group is answered: whether that says anything of the group. Called before the
@@ -98,24 +123,66 @@ class Coordinators:
             group.outage = None
             length_ns = (place.time_ns or 0) - (outage.place.time_ns or 0)
             if outage.connections >= FEW or length_ns >= SHORTEST_NS or broker != outage.broker:
-                group.restart(outage.place, place)
+                if outage.back is None:
+                    group.restart(outage.place, self._returned(outage, place))
+                if self._returned(outage, place) is place:
+                    remember(self._returns, outage.broker, place, MOST_BROKERS)
                 self._report(group, outage, place, broker)
         elif group.coordinator == broker:
             return True
         elif not accepted:
             return group.coordinator is None
         elif group.coordinator is not None and broker not in group.brokers:
+            self._unanswered(group, place, broker)
             group.restart(None, place)  # else one broker has two addresses
         group.coordinator = broker
         if len(group.brokers) < MOST_ADDRESSES:
             group.brokers.add(broker)
         return True
 
-    def finish(self) -> Iterator[Group]:
-        """Report the outages that the input ends in; the groups that have one."""
+    def answers_late(self, group: Group, flow: str, request_place: Seen, place: Seen) -> None:
+        """A request that its coordinator answers at once has waited for `STALL_NS` or longer."""
+        broker = broker_of(flow)
+        self.stalled(group, group.clocks.stalls.late(Stall(request_place, place, broker, broker)))
+
+    def _unanswered(self, group: Group, place: Seen, broker: str | None) -> None:
+        """Requests that the coordinator never answered. broker: which one answers now instead, None at the
+        end of the input."""
+        places = [member.unread for member in group.members.values() if member.unread is not None]
+        now_ns = place.time_ns or 0
+        late = [
+            request_place for request_place in places if now_ns - (request_place.time_ns or 0) >= STALL_NS
+        ]
+        if late and group.coordinator is not None and not group.holes.count:
+            first = min(late, key=lambda request_place: request_place.time_ns or 0)
+            until = None if broker is None else place
+            stall = Stall(first, until, group.coordinator, broker, len(late))
+            self.stalled(group, group.clocks.stalls.late(stall))
+
+    @staticmethod
+    def stalled(group: Group, stall: Stall | None) -> None:
+        """Report a stall that is over."""
+        if stall is None:
+            return
+        places = stall.since, stall.until
+        group.report(
+            CoordinatorStalled, stall.since, broker=stall.broker, requests=stall.requests,
+            until_ns=None if stall.until is None else stall.until.time_ns, answered_by=stall.answered_by,
+            packets=tuple(place.packet for place in places if place is not None and place.packet is not None),
+        )  # fmt: skip
+
+    def finish(self, place: Seen) -> Iterator[Group]:
+        """Report the outages and stalls that the input ends in; the groups that have one."""
         for group in self._groups:
-            if group.outage is not None and group.outage.connections >= FEW:
-                self._report(group, group.outage, None, None)
+            outage = group.outage
+            if outage is None:
+                self._unanswered(group, place, None)
+            elif outage.connections >= FEW:
+                self._report(group, outage, None, None)
+                if outage.back is None and (back := self._returned(outage, place)) is not place:
+                    self._is_back(group, outage, back)
+            self.stalled(group, group.clocks.stalls.take())
+            if group.pending:
                 yield group
 
     @staticmethod

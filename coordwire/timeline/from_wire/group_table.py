@@ -86,7 +86,7 @@ class GroupTable:
     def __init__(self, names: TopicsById, known: KnownTimeouts, ends: ConnectionEnds | None = None) -> None:
         self._names, self._known = names, known
         self._ends = ends
-        self.holes = Holes()
+        self.holes = Holes() if ends is None else ends.holes
         self.topic_changes = TopicChanges()
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
@@ -94,6 +94,11 @@ class GroupTable:
 
     def __iter__(self) -> Iterator[AnyGroup]:
         return iter(self.every.values())
+
+    def of_id(self, group_id: str) -> Iterator[AnyGroup]:
+        """The groups of this id, of all kinds."""
+        groups = (self.every.get((group_id, family)) for family in _FAMILIES)
+        return (group for group in groups if group is not None)
 
     def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The classic or consumer group of this id, if one was seen."""
@@ -212,6 +217,8 @@ class GroupTable:
         if modern is None:
             modern = ModernGroup(group_id, kind, self._names.name_of, self._known)
             modern.holes, modern.topic_changes = self.holes, self.topic_changes
+            if self._ends is not None:
+                modern.end_of = self._ends.end_of
             remember(self.every, (group_id, kind), modern, MOST_GROUPS)
         assert isinstance(modern, ModernGroup)
         return modern

@@ -234,14 +234,16 @@ class ConsumerGroup(ModernGroup):
         if member is not None and member.classic:
             self._alive(member, place)
 
-    def leave_request(self, message: Any, place: Seen) -> None:
+    def leave_request(self, message: Any, client_id: str | None, place: Seen) -> None:
         """It counts once it is answered."""
 
-    def leave_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+    def leave_response(
+        self, request: Any, client_id: str | None, message: Any, place: Seen, request_place: Seen
+    ) -> None:
         if message.error_code:
             return
-        for name, reason in leavers(self, request, message):
-            trigger = self.goes(name, request_place, "left", reason or "LeaveGroup", reason=reason)
+        for name, reason, departure in leavers(self, client_id, request, message):
+            trigger = self.goes(name, request_place, departure, reason or "LeaveGroup", reason=reason)
             self.departed(trigger, request_place, place)
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
@@ -276,7 +278,7 @@ class ConsumerGroup(ModernGroup):
         self.waiting.pop(request_place)
 
     def _alive(self, member: Member, place: Seen) -> None:
-        member.last_seen_ns = place.time_ns
+        member.last_seen_ns, member.unread = place.time_ns, None
         self.watch(member)
         self.expire(place)
 
@@ -367,6 +369,7 @@ def _carry_over(old: Group, new: Group, topic: Callable[[str], str], place: Seen
         )
 
     new.pending = old.pending
+    new.clocks.stalls = old.clocks.stalls
     new.coordinator, new.brokers, new.outage = old.coordinator, old.brokers, old.outage
     new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance

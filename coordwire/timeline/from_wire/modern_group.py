@@ -93,7 +93,7 @@ class ModernGroup(ModernState):
             self._leaving.pop(member_id, None)
         if message.error_code:
             self.refuse_heartbeat(message.error_code, member_id, place)
-            if self.outage is None:
+            if not self.is_away:
                 self.expire(place)
             return
         if request.member_epoch < JOIN:
@@ -155,13 +155,14 @@ class ModernGroup(ModernState):
             has_other_topics = static is not None and member.topics != static.topics
             if has_other_topics and static is not None and static.topics:
                 self.raise_alone(trigger, request_place)
-            rebalance = self.disturbed(trigger, request_place)
+            trigger, joined_place = self.in_order(trigger, request_place)
+            rebalance = self.disturbed(trigger, joined_place)
             rebalance.join(member_id, request_place.time_ns)
-            another = rebalance.joined_ns is not None and rebalance.trigger.member_id != member_id
+            another = rebalance.joined_ns is not None and rebalance.trigger.member_id != trigger.member_id
             pattern = has_pattern(member.topics)
             new = trigger.cause in ("first_member", "new_member")
             if (new and (another or pattern)) or (has_other_topics and pattern):
-                self.causes.owe(trigger, request_place)
+                self.causes.owe(trigger, joined_place)
         known = old is not None or static is not None or request.member_epoch != JOIN
         self.add(member, place, rejoined=known)
         self.watch(member)
@@ -200,11 +201,11 @@ class ModernGroup(ModernState):
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if error_code in MOVED:
-            if self.outage is None:
+            if not self.is_away:
                 self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
             self.clocks.unavailable(place)
         if member is not None and error_code in STAYS:
-            member.last_seen_ns = place.time_ns
+            member.last_seen_ns, member.unread = place.time_ns, None
             if error_code == ErrorCode.FENCED_MEMBER_EPOCH:
                 self.consumption.ends(member_id, place.time_ns)  # it gives up all and joins again
         if error_code not in GONE or member is None:

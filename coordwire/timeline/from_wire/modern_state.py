@@ -136,6 +136,20 @@ class ModernState(Group):
             self.causes.begin()
         return self.begin(trigger, place)
 
+    def in_order(self, trigger: Trigger, place: Seen) -> tuple[Trigger, Seen]:
+        """A member joins: what raises the epoch after the rebalance under way. Members that ask soon after
+        each other may be answered in another order, and the coordinator takes the first request first."""
+        rebalance = self.rebalance
+        if rebalance is None or rebalance.trigger.cause != "new_member" or trigger.cause != "new_member":
+            return trigger, place
+        began = rebalance.began
+        near_ns = (began.time_ns or 0) - (place.time_ns or 0)
+        if not 0 < near_ns < ASSIGNMENT_INTERVAL_NS:
+            return trigger, place
+        later, rebalance.trigger = rebalance.trigger, trigger
+        rebalance.began = began.at(place.time_ns)
+        return later, began
+
     def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
         """A member is out."""
         self.causes.departures += 1
@@ -243,7 +257,7 @@ class ModernState(Group):
                 self.clocks.unavailable(request_place)  # else it would be out
             elif silence_ns > timeout.survived_ns and not member.away:
                 timeout.survived(self.silence_of(member, request_place))
-        member.last_seen_ns = place.time_ns
+        member.last_seen_ns, member.unread = place.time_ns, None
         if self._doubted:
             self._doubted.discard(member.member_id)
         if member.session_timeout_ms or member.member_id not in self.sessions.watched:
@@ -262,7 +276,7 @@ class ModernState(Group):
 
     def quiet(self, member: Member, place: Seen) -> int:
         """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
-        quiet_ns = self.clocks.quiet_ns(member)
+        quiet_ns = self.clocks.read_ns(member)
         return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
 
     def is_replaced(self, member: Member, place: Seen) -> bool:
@@ -348,13 +362,13 @@ class ModernState(Group):
         if sign_place is not None and not member.session_timeout_ms and not doubted:
             self.timeout.ended(self.silence_of(member, sign_place))
         moment = place
-        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.quiet_ns(member)
+        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.read_ns(member)
         if heard_ns is not None and not member.unseen:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
             session_ns = own_ns or self.timeout.likely_ns
             if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
                 heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
-            moment = (sign_place or place).at(heard_ns + session_ns)
+            moment = (sign_place or place).at(self.clocks.stalls.after(heard_ns + session_ns))
             if sign_place is not None and is_earlier(sign_place, moment):
                 moment = sign_place
         self.remove(member.member_id, moment, "session_timeout", inferred=True)

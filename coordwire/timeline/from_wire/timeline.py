@@ -22,8 +22,9 @@ from coordwire.capture.redaction.entry_secrets import is_fully_decoded, texts_ac
 from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
+from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
-from coordwire.timeline.events import CaptureHole, ErrorMet, GroupDeleted, GroupEvent, Kind
+from coordwire.timeline.events import CaptureHole, CoordinatorFound, ErrorMet, GroupDeleted, GroupEvent, Kind
 from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
@@ -49,6 +50,7 @@ from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.repeated_answers import RepeatedAnswers
 from coordwire.timeline.group import UNAVAILABLE, Group
+from coordwire.timeline.stalls import STALL_NS
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
@@ -67,6 +69,9 @@ _KEPT_AS: dict[int, Kind] = {key: kept_as(MODERN.get(key, "classic")) for key in
 
 NEVER_CAPTURED = frozenset((LOST_AT_END, FULL, MISSED))
 """Why bytes are unreadable that were on the wire, and are not in the capture."""
+
+NOT_READ = frozenset(map(int, (*UNAVAILABLE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)))
+"""Errors of answers to a request that restarted no session."""
 
 USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {_API_VERSIONS}
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
@@ -265,7 +270,11 @@ class Timeline:
         if message is None or not _was_read(request_entry):
             return ()
         self._opens(request_entry)
-        events = list(self._other_answers.feed(entry, request_entry.message, message, place_of(entry)))
+        place = place_of(entry)
+        events = list(self._other_answers.feed(entry, request_entry.message, message, place))
+        for event in events:
+            if type(event) is CoordinatorFound and event.moved:
+                self._coordinators.moves(self._groups.of_id(event.group), place)
         if entry.api_key == _METADATA:
             self._repeated.remember(entry)
         return events
@@ -394,10 +403,10 @@ class Timeline:
         for place, request in self._waiting.items():
             yield unanswered(place, request)
         self._waiting.clear()
-        for group in self._coordinators.finish():
+        for group in self._coordinators.finish(self._last):
             yield from self._events(group.drain())
         for group in self._groups:
-            group.finish(self._last if group.outage is None else group.outage.place)
+            group.finish(group.outage.place if group.outage is not None and group.is_away else self._last)
             yield from self._events(group.drain())
         if self._dialect_groups is not None:
             yield from self._dialect_groups.finish(self._last)
@@ -437,7 +446,7 @@ class Timeline:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
         if key == _LEAVE:
-            group.leave_request(message, place)
+            group.leave_request(message, entry.client_id, place)
             return ()
         if key == _JOIN:
             group.join_request(entry, message, place, host_of(entry))
@@ -502,6 +511,14 @@ class Timeline:
 
     def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether an answer about a group is its coordinator's."""
+        asked_ns = request_entry.time_ns or 0
+        if (place.time_ns or 0) - asked_ns < STALL_NS:
+            if (over := group.clocks.stalls.prompt(asked_ns)) is not None:
+                self._coordinators.stalled(group, over)
+        elif request_entry.api_key not in JOINING:
+            self._coordinators.answers_late(group, request_entry.flow, place_of(request_entry), place)
+        if self._ends is not None and code not in NOT_READ:
+            self._ends.reads(request_entry)
         if not code and group.outage is None and group.coordinator == broker_of(request_entry.flow):
             return True
         return self._coordinators.accepts_answer(
@@ -557,7 +574,7 @@ class Timeline:
         elif entry.api_key == _SYNC:
             group.sync_response(request, message, request_entry, place, host_of(request_entry))
         else:
-            group.leave_response(request, message, place, asked_place)
+            group.leave_response(request, request_entry.client_id, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)
 
 

@@ -7,7 +7,7 @@ its control characters escaped; what is inferred is called "presumably".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.enums import ErrorCode
@@ -15,6 +15,7 @@ from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
     CoordinatorFound,
+    CoordinatorStalled,
     ErrorMet,
     GroupConverted,
     GroupDeleted,
@@ -23,6 +24,7 @@ from coordwire.timeline.events import (
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
+    OffsetReset,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
@@ -43,7 +45,7 @@ from coordwire.timeline.story.wording import (
     stamp,
 )
 
-__all__ = ["EventLines", "deletion_text"]
+__all__ = ["EventLines", "deletion_text", "reset_text", "stall_text"]
 
 SLOW_NS = 10_000_000_000
 MS = 1_000_000
@@ -100,6 +102,11 @@ class EventLines:
                 return [("· ", "note"), (text, "busy" if event.moved else "note")]
             case BrokerAway():
                 return [("✗ ", "bad"), (self._away(event), "bad")]
+            case CoordinatorStalled():
+                return [("✗ ", "bad"), (stall_text(event, self._clock), "bad")]
+            case OffsetReset():
+                by = f" by {shown(event.client_id)}" if event.client_id else ""
+                return [("✗ ", "busy"), (f"committed offset changed{by}: {reset_text(event)}", "busy")]
             case CaptureHole():
                 text = f"the capture lacks {count(event.size, 'byte')} of {self.name(event.member_id)}"
                 return [("? ", "busy"), (f"{text}, {shown(event.flow)}", "busy")]
@@ -282,7 +289,13 @@ class EventLines:
 
     def cause(self, event: RebalanceBegan | RebalanceEnded) -> str:
         """The cause of a rebalance, in words."""
-        text = CAUSES[event.cause].format(self.name(self._links.causer(event)))
+        causer = self._links.causer(event)
+        began_ns = event.began_ns if isinstance(event, RebalanceEnded) else event.time_ns
+        ending = self._links.endings.get((causer or "", began_ns))
+        words = CAUSES[event.cause]
+        if event.cause == "session_timeout" and ending is not None and ending.unanswered_ns is not None:
+            words = "{}'s session was over"  # its coordinator was what was silent
+        text = words.format(self.name(causer))
         return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
 
 
@@ -290,6 +303,25 @@ def deletion_text(event: GroupDeleted) -> str:
     """That a group was deleted, and by whom."""
     by = f" by {shown(event.client_id)}" if event.client_id else ""
     return f"the group was {_presumably(event)}deleted{by}"
+
+
+def reset_text(event: OffsetReset) -> str:
+    """What became of a committed offset."""
+    before = "" if event.before is None else f" {event.before:,} →"
+    after = "deleted" if event.offset is None else f"{event.offset:,}"
+    return f"{shown(event.topic)}-{event.partition}{before} {after}"
+
+
+def stall_text(event: CoordinatorStalled, clock: Callable[[int], str]) -> str:
+    """From when to when a coordinator answered nothing. clock: a time's text."""
+    waited = f"{count(event.requests, 'request')} waited"
+    if event.until_ns is None:
+        return f"the coordinator {shown(event.broker)} did not answer until the input ends: {waited}"
+    length = duration(event.until_ns - (event.time_ns or 0))
+    text = f"the coordinator {shown(event.broker)} did not answer for {length}, until {clock(event.until_ns)}"
+    if event.answered_by not in (None, event.broker):
+        text += f", when {shown(event.answered_by or '')} did"
+    return f"{text}: {waited}"
 
 
 def _presumably(event: GroupConverted | GroupDeleted | MemberLeft) -> str:

@@ -92,7 +92,10 @@ def ending_text(ending: MemberEnding, clock: Callable[[int], str]) -> str:
     """How a silent member's connections ended, in words. clock: a time's text."""
     if ending.how == "open":
         text = "its connection to the coordinator stayed open"
-        if ending.heard_ns is not None:
+        if ending.unanswered_ns is not None:
+            text += f", its requests since {clock(ending.unanswered_ns)} were not answered"
+            text += _packets((ending.unanswered_packet,))
+        elif ending.heard_ns is not None:
             text += f", nothing sent since {clock(ending.heard_ns)}{_packets((ending.heard_packet,))}"
     else:
         singular, plural = _ENDED[ending.how]
