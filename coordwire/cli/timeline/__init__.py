@@ -8,9 +8,11 @@ shows it); where a filter matches nothing, the values that it looked at are repo
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection
 from typing import Protocol
 
+from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS
 from coordwire.cli import live_capture, progress
 from coordwire.cli.inputs import collect_seldom
@@ -172,8 +174,21 @@ def _format(options: argparse.Namespace) -> TimelineFormat:
 
     by_events = options.events or options.commits or options.errors or options.rebalances
     return StoryFormat(
-        summary=options.summary, commits=options.commits, by_events=by_events, rebalance=options.rebalance
-    )
+        summary=options.summary, commits=options.commits, by_events=by_events, rebalance=options.rebalance,
+        command=_command(options), is_part=options.since is not None or options.until is not None,
+        of_groups=bool(options.group),
+    )  # fmt: skip
+
+
+def _command(options: argparse.Namespace) -> str | None:
+    """What reads the same inputs again, whole; None where they can't be."""
+    if options.interface is not None or "-" in options.files:
+        return None
+    words = ["coordwire", "timeline", *options.files]
+    words += [f"--port={port}" for port in options.port]
+    words += [f"--input={options.input}"] if options.input else []
+    words += [f"--dialect={options.dialect}"] if options.dialect != "kafka" else []
+    return shown(shlex.join(words))
 
 
 def _no_jobs(text: str) -> None:
