@@ -23,13 +23,13 @@ from coordwire.capture.formats import compressed, pcap, pcapng
 from coordwire.capture.tcp import reassembly
 from coordwire.cli import encode, message_lines
 from coordwire.cli.__main__ import whole_parser
-from coordwire.cli.timeline import story
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES
 from coordwire.timeline.from_wire import group_table
 from coordwire.timeline.members import MOST_MEMBERS
+from coordwire.timeline.story import collected
 from coordwire.timeline.story.wording import CAUSES
 
 ROOT = Path(__file__).parent.parent
@@ -275,7 +275,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"{size(pcap.GREATEST)}",
         "a block of pcapng": size(pcapng.GREATEST),
         "groups of a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
-        "`timeline --format story`": f"{story.MOST_EVENTS:,} events",
+        "`timeline --format story`": f"{collected.MOST_EVENTS:,} events",
     }
     assert group_table.MOST_GROUPS == MOST_MEMBERS
     assert {row: rows.get(row) for row in stated} == stated

@@ -1,13 +1,13 @@
 """Messages, frames and timelines in Jupyter.
 
     from coordwire.notebook import show
-    show(timeline(Capture(stream, "incident").entries()))    # a table of events; entries likewise
+    show(timeline(Capture(stream, "incident").entries()))    # the groups' stories; entries: a table
     frame.message                                            # a message shows itself, as a cell's last line
 
     tree.py         a message, frame or event to a tree of texts
-    rendering.py    many events or entries to a table; trees and tables to HTML and to plain text
+    rendering.py    many entries to a table, events to stories; trees, tables, stories to HTML and plain text
 
-Strategy: a value first becomes a small, bounded tree or table of texts without secrets; the renderings lay
+Strategy: a value first becomes a small, bounded tree, table or story without secrets; the renderings lay
 that out. `mimebundle` is the entry point that shows objects in notebooks (`coordwire._display`). Rules: texts
 from outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
 """
@@ -15,13 +15,14 @@ from outside are escaped; nothing is fetched, and the HTML has no script; showin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from coordwire._display import RichDisplay
 from coordwire.notebook import rendering
-from coordwire.notebook.rendering import DisplayTable, table_of
+from coordwire.notebook.rendering import DisplayStories, DisplayTable, stories_of, table_of
 from coordwire.notebook.tree import DisplayNode, tree_of
+from coordwire.timeline.events import GroupEvent
 
 __all__ = ["Shown", "html", "mimebundle", "show", "text"]
 
@@ -29,12 +30,12 @@ MOST_ROWS = 200
 
 
 def html(value: object) -> str:
-    """A message, frame, event or table of `show` as HTML."""
+    """A message, frame, event or what `show` gives as HTML."""
     return rendering.html(_laid_out(value))
 
 
 def text(value: object) -> str:
-    """A message, frame, event or table of `show` as plain text."""
+    """A message, frame, event or what `show` gives as plain text."""
     return rendering.text(_laid_out(value))
 
 
@@ -45,30 +46,34 @@ def mimebundle(value: object) -> dict[str, str]:
     return {"text/html": rendering.html(laid_out), "text/plain": rendering.text(laid_out)}
 
 
-def _laid_out(value: object) -> DisplayNode | DisplayTable:
+def _laid_out(value: object) -> DisplayNode | DisplayTable | DisplayStories:
     try:
-        return value.table if isinstance(value, Shown) else tree_of(value)
+        return value.content if isinstance(value, Shown) else tree_of(value)
     except Exception as error:  # fields may hold anything, as they are a user's to set
         return DisplayNode(type(value).__name__, f"can't be shown: {type(error).__name__}")
 
 
 class Shown(RichDisplay):
-    """Events or entries as a table. Its `repr` is the plain text."""
+    """Entries as a table, or events as stories. Its `repr` is the plain text."""
 
-    __slots__ = ("table",)
+    __slots__ = ("content",)
 
-    def __init__(self, table: DisplayTable) -> None:
-        self.table = table
+    def __init__(self, content: DisplayTable | DisplayStories) -> None:
+        self.content = content
 
     def __repr__(self) -> str:
-        return rendering.text(self.table)
+        return rendering.text(self.content)
 
 
 def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
-    """Group events, entries of a capture, frames or messages as a table with one row each.
+    """Group events as the stories of their groups; entries of a capture, frames or messages as a table with
+    one row each.
 
     most: rows at most. At most one value more is taken from an iterator; where there are more values than
-    rows, a line below the table says so.
+    rows, a line below the table says so. Events are all read.
     """
+    values = iter(values)
     rows = list(islice(values, most + 1))
+    if rows and isinstance(rows[0], GroupEvent):
+        return Shown(stories_of(event for event in chain(rows, values) if isinstance(event, GroupEvent)))
     return Shown(table_of(rows[:most], is_cut=len(rows) > most))

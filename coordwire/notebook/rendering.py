@@ -1,4 +1,4 @@
-"""Trees and tables of texts to HTML, and to plain text.
+"""Trees and tables of texts, and groups' stories, to HTML and to plain text.
 
 Rules: every text loses its control characters here, and in HTML its markup, whatever it is and wherever it is
 from. The HTML has no scripts, links or images; its colours are those of the page around it, so that dark
@@ -8,8 +8,8 @@ own, has it whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from coordwire._quantities import duration
@@ -21,10 +21,15 @@ from coordwire.codec.walk import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.notebook.tree import DisplayNode, entry_of, event_texts, head_of, unreadable_text
-from coordwire.timeline.events import EVENTS, GroupEvent
+from coordwire.notebook.tree import DisplayNode, entry_of, head_of, unreadable_text
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.contents import StoryContents
+from coordwire.timeline.story.markup import escaped, table
+from coordwire.timeline.story.overview import Overview
+from coordwire.timeline.story.story_page import story_html
 
-__all__ = ["DisplayTable", "html", "table_of", "text"]
+__all__ = ["DisplayStories", "DisplayTable", "html", "stories_of", "table_of", "text"]
 
 INDENT = "  "
 WIDEST = 40
@@ -36,6 +41,7 @@ _STYLE = (
     ".coordwire th,.coordwire td{text-align:left;vertical-align:top;padding:.1em .8em .1em 0;"
     "background:none;overflow-wrap:anywhere}"
     ".coordwire th{font-weight:600;white-space:nowrap}"
+    ".coordwire .number{text-align:right}.coordwire h3,.coordwire h4,.coordwire p{margin:.5em 0 .1em}"
     ".coordwire .note{opacity:.65;font-weight:400}.coordwire summary{cursor:pointer}</style>"
 )
 
@@ -43,19 +49,19 @@ _STYLE = (
 # --- HTML ---
 
 
-def html(value: DisplayNode | DisplayTable) -> str:
-    """A tree or table as one piece of HTML."""
-    content = _html_table(value) if isinstance(value, DisplayTable) else _html_tree(value)
+def html(value: DisplayNode | DisplayTable | DisplayStories) -> str:
+    """A tree, a table or stories as one piece of HTML."""
+    if isinstance(value, DisplayStories):
+        content = "".join(story_html(contents, most=MOST_STORY_ROWS) for contents in value.stories)
+        content += "".join(f'<p class="note">{escaped(note)}</p>' for note in value.notes)
+    else:
+        content = _html_table(value) if isinstance(value, DisplayTable) else _html_tree(value)
     return f'<div class="coordwire">{_STYLE}{content}</div>'
 
 
-def _escaped(value: str) -> str:
-    return escape(shown(value))
-
-
 def _html_tree(node: DisplayNode) -> str:
-    summary = f" {_escaped(node.text)}" if node.text else ""
-    return f"<b>{_escaped(node.name)}</b>{summary}{_html_rows(node.children)}"
+    summary = f" {escaped(node.text)}" if node.text else ""
+    return f"<b>{escaped(node.name)}</b>{summary}{_html_rows(node.children)}"
 
 
 def _html_rows(nodes: tuple[DisplayNode, ...]) -> str:
@@ -64,29 +70,41 @@ def _html_rows(nodes: tuple[DisplayNode, ...]) -> str:
     rows = []
     for node in nodes:
         kind = ' class="note"' if node.note else ""
-        cell = _escaped(node.text)
+        cell = escaped(node.text)
         if node.children:
             summary = cell or f"{len(node.children)} fields"
             cell = f"<details open><summary>{summary}</summary>{_html_rows(node.children)}</details>"
-        rows.append(f"<tr{kind}><th>{_escaped(node.name)}</th><td>{cell}</td></tr>")
+        rows.append(f"<tr{kind}><th>{escaped(node.name)}</th><td>{cell}</td></tr>")
     return f"<table>{''.join(rows)}</table>"
 
 
-def _html_table(table: DisplayTable) -> str:
-    head = "".join(f"<th>{_escaped(name)}</th>" for name in table.head)
-    rows = "".join(f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-    note = f'<p class="note">The first {len(table.rows):,}; there are more.</p>' if table.is_cut else ""
-    empty = "" if table.rows else '<p class="note">Nothing.</p>'
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}{empty}"
+def _html_table(value: DisplayTable) -> str:
+    note = f"The first {len(value.rows):,}; there are more." if value.is_cut else ""
+    note = note if value.rows else "Nothing."
+    return table(value.head, value.rows) + (f'<p class="note">{note}</p>' if note else "")
 
 
 # --- plain text ---
 
 
-def text(value: DisplayNode | DisplayTable) -> str:
-    """A tree or table as lines."""
-    lines = _text_table(value) if isinstance(value, DisplayTable) else _text_tree(value, 0)
+def text(value: DisplayNode | DisplayTable | DisplayStories) -> str:
+    """A tree, a table or stories as lines."""
+    if isinstance(value, DisplayStories):
+        lines = _text_stories(value)
+    else:
+        lines = _text_table(value) if isinstance(value, DisplayTable) else _text_tree(value, 0)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_stories(value: DisplayStories) -> Iterator[str]:
+    for contents in value.stories:
+        lines = Overview(contents, WIDTH).lines()
+        for line in islice(lines, MOST_LINES):
+            yield "".join(part for part, _ in line)
+        remaining = sum(1 for _ in lines)
+        if remaining:
+            yield f"and {remaining:,} more lines"
+    yield from value.notes
 
 
 def _text_tree(node: DisplayNode, depth: int) -> Iterator[str]:
@@ -107,10 +125,17 @@ def _text_table(table: DisplayTable) -> Iterator[str]:
 
 
 MOST_CELL = 160
-_EVENT = ("time", "group", "event", "member", "details")
+MOST_GROUPS = 20
+MOST_STORY_ROWS = 100
+"""Rows of a story's tables."""
+
+MOST_LINES = 1_000
+"""Of a story in plain text."""
+
+WIDTH = 110
+"""Columns of a story in plain text."""
+
 _FRAME = ("time", "#", "flow", "frame", "client", "size", "latency", "error")
-_FIRST = ("group", "time", "source", "number", "member_id", "kind")
-"""Fields of events that have a column of their own, or are of no use to people."""
 
 
 class DisplayTable(NamedTuple):
@@ -121,20 +146,27 @@ class DisplayTable(NamedTuple):
     is_cut: bool
 
 
+class DisplayStories(NamedTuple):
+    """notes: what was left out."""
+
+    stories: tuple[StoryContents, ...]
+    notes: tuple[str, ...]
+
+
+def stories_of(events: Iterable[GroupEvent]) -> DisplayStories:
+    """The stories of the groups that events are about, of at most `MOST_GROUPS`."""
+    collected = CollectedEvents(events)
+    groups, notes = list(collected.groups.values()), []
+    if len(groups) > MOST_GROUPS:
+        notes.append(f"The first {MOST_GROUPS} groups of {len(groups):,}.")
+    if collected.left_out:
+        notes.append(f"{collected.left_out:,} more events are not in these stories.")
+    return DisplayStories(tuple(map(StoryContents, groups[:MOST_GROUPS])), tuple(notes))
+
+
 def table_of(values: Sequence[Any], *, is_cut: bool) -> DisplayTable:
-    """A table of events if all values are events, else of frames."""
-    if values and all(isinstance(value, GroupEvent) for value in values):
-        return DisplayTable(_EVENT, tuple(_event_row(value) for value in values), is_cut)
+    """A table of frames."""
     return DisplayTable(_FRAME, tuple(_frame_row(value) for value in values), is_cut)
-
-
-def _event_row(event: GroupEvent) -> tuple[str, ...]:
-    texts = dict(event_texts(event))
-    details = [f"{name}: {text}" for name, text in texts.items() if text and name not in _FIRST]
-    return (
-        texts["time"], _cell(texts["group"]), EVENTS.get(type(event), type(event).__name__),
-        _cell(texts.get("member_id", "")), _cell(", ".join(details)),
-    )  # fmt: skip
 
 
 def _frame_row(value: Any) -> tuple[str, ...]:

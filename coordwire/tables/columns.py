@@ -86,7 +86,8 @@ client_address string The connection's client, 'host:port'; null where the input
 broker_address string The connection's other side, 'host:port'."""
 
 _FRAME = """\
-frame bigint The frame in the capture that shows it; null for a log."""
+frame  bigint The frame in the capture that shows it; null for a log.
+packet bigint The packet with that frame's last byte, as Wireshark counts; null where there are no packets."""
 
 _SOURCE = """\
 input_file string The capture or segment where it was seen.
@@ -289,6 +290,7 @@ broker_address    string        Its 'host:port'; that of a broker that is away.
 transactional_id  string        The transaction's; empty in a log, which has producer ids only.
 step              string        Its step: init, add_partitions, add_offsets, commit or abort.
 producer_id       bigint        Of the transaction.
+body              string        The whole event, as a line of the JSON of timelines.
 {_SEEN}
 """)
 

@@ -1,6 +1,6 @@
 """The events of groups, from captured traffic and from coordinators' logs.
 
-    events.py           what can happen to a group: the rows of its timeline
+    events.py           what can happen to a group: the rows of its timeline; event_json.py: as JSON, and back
     from_wire/          captured traffic to events
     from_log/           what coordinators wrote into their logs, to the same events
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance

@@ -362,9 +362,9 @@ class OffsetCommitted(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetReset(GroupEvent):
-    """A client that is not a member set a group's committed offset back, or deleted it. client_id: whose request
-    it was; before: what was committed, None where that was not seen; offset: what is since, None if it was
-    deleted (OffsetDelete)."""
+    """A client that is not a member set a group's committed offset back, or deleted it. client_id: whose
+    request it was; before: what was committed, None where that was not seen; offset: what is since, None if
+    it was deleted (OffsetDelete)."""
 
     client_id: str | None
     topic: str

@@ -52,6 +52,7 @@ from coordwire.messages.produce import (
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
 from coordwire.tables.report import plots
+from coordwire.timeline.story.markup import table
 
 from ..capture import build
 from .conftest import Run
@@ -287,10 +288,9 @@ def test_shown_is_printable(text: str) -> None:
 
 
 def test_markup_of_hostile_names() -> None:
-    spans = plots.spans(EVIL, {EVIL: [plots.TimeBar(1.0, 2.0, EVIL)]})
     lines = plots.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records", 1.0, 2.0)
     bars = plots.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
-    for part in (spans, lines, bars, plots.empty_plot(EVIL), plots.table([EVIL], [[EVIL]])):
+    for part in (lines, bars, plots.empty_plot(EVIL), table([EVIL], [[EVIL]])):
         assert not BAD & set(part)
         assert "\n" not in part
         assert "<script>" not in part

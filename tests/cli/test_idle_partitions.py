@@ -6,6 +6,7 @@ import pytest
 
 from coordwire.timeline.events import Idle, RebalanceEnded
 from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.member_numbers import MemberNumbers
 
 MS = 1_000_000
 
@@ -19,7 +20,7 @@ def words(*gaps: tuple[int, int]) -> str:
         last_to_join=None, assignments=(), moved=(),
         idle=tuple(Idle("t", partition, 0, length) for partition, length in gaps),
     )  # fmt: skip
-    first = next(EventLines({}, one_day=True).below(event))
+    first = next(EventLines(MemberNumbers(), one_day=True).below(event))
     return "".join(text for text, _ in first).strip().removeprefix("without a consumer: ")
 
 

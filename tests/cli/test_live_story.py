@@ -268,21 +268,26 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().out.count(" is in") == 20
 
 
-def test_the_story_keeps_the_latest_events_and_no_commits(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("by_events", "left_out", "joins"), [(False, 2, 0), (True, 14, 5)])
+def test_the_story_keeps_the_latest_events(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    by_events: bool,
+    left_out: int,
+    joins: int,
 ) -> None:
-    monkeypatch.setattr("coordwire.cli.timeline.story.MOST_EVENTS", 10)
-    story = StoryFormat(by_events=True, keeps_commits=False)
+    """What is dropped counts in the sums; commits have no part in a story but those."""
+    monkeypatch.setattr("coordwire.timeline.story.collected.MOST_EVENTS", 10)
+    story = StoryFormat(by_events=by_events)
     for number in range(1, 13):
         story.write(joined(f"m{number}", number))
         story.write(committed(number))
     story.finish()
     out = capsys.readouterr().out
-    assert "2 earlier events" in out
-    assert "m2 is in" not in out
-    assert out.count(" is in") == 10
+    assert f"{left_out} earlier events" in out
+    assert out.count(" is in") == joins
+    assert "12 members joined" in out
     assert "12 commits" in out
-    assert "commits t-0" not in out
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 140])

@@ -65,7 +65,7 @@ def test_commits_of_a_member_are_one_line(capsys: pytest.CaptureFixture[str]) ->
         events.append(committed(number, 7, partition=4, member="c-1"))
     events += [joined(6), committed(7, 60), lag(7, 60, 99)]
     lines = story(events, capsys)
-    assert [line.partition(".000  ")[2] for line in lines if "commits " in line] == [
+    assert [line.partition(".000  ")[2] for line in lines if "-1 commits " in line] == [
         "· a-1 commits 5 times: t-0..1 (lag 4 at last) until 00:00:05.000",
         "· c-1 commits 5 times: t-4 until 00:00:05.000",
         "· a-1 commits t-0 → 60 (lag 39)",
@@ -120,7 +120,7 @@ def test_heads_of_a_log_and_of_a_part_of_a_capture(run: Run) -> None:
     part = run(
         "timeline", "--format", "story", "--events", "--since", "06:53:41", "--until", "06:53:42", CAUSES
     )
-    assert "for 841 ms: 1 generation, 7 commits\n" in part.text
+    assert "1 generation, 7 commits in 841 ms\n" in part.text
     log = run("timeline", "--format", "story", broker_sample() / "data")
     assert "the input does not show how long that took" in log.text
     assert "0 µs" not in part.text + log.text

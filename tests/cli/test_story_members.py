@@ -75,7 +75,7 @@ def test_the_reason_with_which_a_member_joins_again(capsys: pytest.CaptureFixtur
     assert (end.cause, end.member_id, end.detail) == (
         "member_rejoined", "b-id", "rebalance enforced by user"
     )  # fmt: skip
-    assert "#2 joins again: rebal" in story(script, capsys)
+    assert "#2 (b) joins again" in story(script, capsys)
 
 
 def test_the_member_that_holds_up_an_epoch(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +99,7 @@ def test_a_refused_member_has_a_name(capsys: pytest.CaptureFixture[str]) -> None
     heartbeat(script, "b", assignor="", error_code=UNRELEASED_INSTANCE_ID, message=owner)
     text = story(script, capsys)
     assert "b (b-member…) never was in: ConsumerGroupHeartbeat was refused: UNRELEASED_INSTANCE_ID" in text
-    assert "owned by #1 member." in text
+    assert "owned by #1 (a-member-id) member." in text
 
 
 def test_a_refused_classic_member_goes_by_its_client(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows
 from coordwire.tables.readers.rows import Builder, builders_of, microseconds
+from coordwire.timeline.event_json import event_json
 from coordwire.timeline.events import EVENTS, GroupEvent
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
@@ -38,6 +39,8 @@ def value(event: Any, column: str) -> Any:
             return "capture"
         case "frame" | "log_offset":
             return event.number if column == "frame" else None
+        case "body":
+            return event_json(event)
         case "input_file":
             return text(event.source)
         case "length_ms":
@@ -54,7 +57,8 @@ def one_by_one(events: list[GroupEvent], name: str, most: int) -> list[pyarrow.R
     builder = Builder(arrow_schema(TABLES[name]), most)
     columns = [column.name for column in TABLES[name]]
     own = [event for event in events if group_rows._TABLES.get(type(event), "groups") == name]
-    actual = [builder.add([value(event, one) for one in columns], group_rows.SIZE) for event in own]
+    rows = [([value(event, one) for one in columns], group_rows._size(event)) for event in own]
+    actual = [builder.add(*row) for row in rows]
     return [item for item in (*actual, builder.take()) if item is not None]
 
 

@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.errors import CoordwireError
+from coordwire.tables.columns import TABLES
+from coordwire.tables.readers.group_rows import event_rows
 from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.manifest_file import _as_note
+from coordwire.timeline.events import GroupEvent, Leaving, MemberJoined, MemberLeft, RebalanceEnded
+from coordwire.timeline.story import contents, story_page
+from coordwire.timeline.story.rebalance_table import HEADS
 
 START = 1_795_249_012_000_000
 """2026-11-21 08:16:52 UTC, in microseconds."""
@@ -38,34 +43,41 @@ class Tables(TableRows):
         return sorted(table, key=lambda row: [getattr(row, name) for name in order.split()])[:most]
 
 
-def event(kind: str, seconds: float, **values: Any) -> SimpleNamespace:
-    """A row of the table groups."""
-    row: dict[str, Any] = dict.fromkeys(group_section._GROUPS.split())
-    row |= {
-        "time": START + round(seconds * SECOND),
-        "event": kind,
-        "group_id": "payments",
-        "frame": 1,
-        "log_offset": None,
-    }
-    return SimpleNamespace(**row | {"input_file": "/captures/a.pcap"} | values)
+def row(event: GroupEvent) -> SimpleNamespace:
+    """An event's row of the table groups."""
+    names = [column.name for column in TABLES["groups"]]
+    values = event_rows(type(event), names, "capture")(event)
+    return SimpleNamespace(**dict(zip(names, values, strict=True)))
 
 
-def joined(seconds: float, member: str, **values: Any) -> SimpleNamespace:
-    return event("memberJoined", seconds, member_id=member, client_id="till", **values)
+def place(seconds: float, group: str = "payments", source: str = "/captures/a.pcap") -> dict[str, Any]:
+    time_ns = (START + round(seconds * SECOND)) * 1_000
+    return {"group": group, "time_ns": time_ns, "source": source, "number": 1}
 
 
-def member_left(seconds: float, member: str, **values: Any) -> SimpleNamespace:
-    return event("memberLeft", seconds, member_id=member, client_id="till", how="left", **values)
+def joined(seconds: float, member: str, **where: str) -> SimpleNamespace:
+    join = MemberJoined(
+        **place(seconds, **where), kind="classic", member_id=member, client_id=member[:4], host=None
+    )  # fmt: skip
+    return row(join)
 
 
-def rebalance(begin: float, length: float, generation: int | None, **values: Any) -> SimpleNamespace:
-    defaults = {
-        "generation": generation, "cause": "new_member", "inferred": False, "outcome": "steady", "moved": 2,
-        "began": START + round(begin * SECOND), "ended": START + round((begin + length) * SECOND),
-        "length_ms": length * 1e3, "members": ["till-b", "till-a"], "member_id": "till-b",
+def member_left(seconds: float, member: str, how: Leaving = "left", **where: str) -> SimpleNamespace:
+    return row(MemberLeft(**place(seconds, **where), member_id=member, client_id=member[:4], how=how))
+
+
+def rebalance(begin: float, length: float, generation: int, **values: Any) -> SimpleNamespace:
+    where = place(
+        begin + length, **{name: values.pop(name) for name in ("group", "source") if name in values}
+    )
+    defaults: dict[str, Any] = {
+        "kind": "classic", "outcome": "steady", "cause": "new_member", "member_id": "till-b",
+        "inferred": False, "detail": "", "began_ns": place(begin)["time_ns"], "joined_ns": None,
+        "ended_ns": where["time_ns"], "length_ns": round(length * 1e9), "generation_before": generation - 1,
+        "generation": generation, "protocol": None, "leader": None, "members": ("till-a", "till-b"),
+        "last_to_join": None, "assignments": (), "moved": (),
     }  # fmt: skip
-    return event("rebalanceEnded", begin + length, **defaults | values)
+    return row(RebalanceEnded(**where, **defaults | values))
 
 
 def lag(seconds: float, topic: str, partition: int, records: int, **values: Any) -> SimpleNamespace:
@@ -74,9 +86,13 @@ def lag(seconds: float, topic: str, partition: int, records: int, **values: Any)
         **row,
         "frame": 1,
         "log_offset": None,
+        "packet": 7,
         "topic": topic,
         "partition": partition,
+        "committed_offset": 100,
+        "end_offset": 100 + records,
         "lag": records,
+        "reason": "committed_beyond_end" if records < 0 else None,
     }
     return SimpleNamespace(**form | values)
 
@@ -94,6 +110,7 @@ class Page(HTMLParser):
         self.notes: list[str] = []
         self.panels: list[str] = []
         self.tags: set[str] = set()
+        self.bold: list[str] = []
         self._open: list[str] | None = None
         self.feed(text)
 
@@ -110,6 +127,8 @@ class Page(HTMLParser):
             self._open = self.tables[-1][-1]
         elif tag in ("h2", "h3", "h4"):
             self._open = self.heads
+        elif tag == "b":
+            self._open = self.bold
         elif tag == "title":
             self._open = self.tips
         elif kind == "name":
@@ -138,49 +157,43 @@ def make_page(summary: PipelineSummary | None = None, **tables: list[SimpleNames
     return Page(page(Tables(**tables), summary or PipelineSummary(files=1)))
 
 
-def test_members_come_in_the_order_of_joining() -> None:
-    """Also where the first to join is the last to leave, and one was in before the capture began."""
+def test_a_group_is_told_as_on_a_terminal() -> None:
+    """Verdict, incidents, each rebalance, members; nothing before them."""
     rows = [
-        rebalance(0.5, 0.5, 1), joined(2, "till-a"), joined(3, "till-b"), member_left(4, "till-early"),
-        member_left(6, "till-b"), joined(7, "till-c"), member_left(8, "till-a"),
+        joined(0, "till-a"), joined(1, "till-b"), rebalance(1, 0.5, 1), rebalance(2, 11, 2),
+        member_left(20, "till-b", "session_timeout"), rebalance(20, 4, 3, outcome="unfinished"),
     ]  # fmt: skip
     actual = make_page(groups=rows)
-    assert [name for name in actual.names if name] == [
-        "rebalances", "till-a", "till-b", "till-early", "till-c", "500 ms to 1 s",
-    ]  # fmt: skip
-    assert "till-a: joined 08:16:54.000, left 08:17:00.000" in actual.tips
-    assert "till-c: joined 08:16:59.000, still in" in actual.tips
-    assert "till-early: was in before, left 08:16:56.000" in actual.tips
-
-
-def test_rebalances_have_their_times_and_are_sorted_by_them() -> None:
-    rows = [
-        rebalance(20, 0.25, 3, cause="session_timeout", inferred=True), rebalance(0, 4.6, 1),
-        rebalance(10, 0.0021, None, outcome="not_needed", member_id=None),
-    ]  # fmt: skip
-    [table] = make_page(groups=rows).tables
-    assert table[0][:4] == ["time", "length", "generation", "cause"]
-    assert [row[:4] for row in table[1:]] == [
-        ["08:16:52.000", "4.6 s", "1", "new member"],
-        ["08:17:02.000", "2.1 ms", "–", "new member"],
-        ["08:17:12.000", "250 ms", "3", "presumably: silent for longer than its session"],
+    incidents, table, within, former = actual.tables
+    assert incidents == [
+        ["08:16:54.0", "rebalance 2 to 2 took 11.0 s"],
+        ["08:17:12.0", "#2 (till) fell silent; out at 08:17:12.0"],
+        ["08:17:12.0", "rebalance 3 to 3 was not over when the input ends, after 4 s"],
     ]
-    assert table[1][4:8] == ["till-b", "steady", "2", "2"]
-
-
-def test_what_went_wrong_comes_before_the_rebalances() -> None:
-    rows = [
-        joined(0, "till-a"), joined(1, "till-b"), member_left(20, "till-b"),
-        event("memberLeft", 31, member_id="till-a", client_id="till", how="session_timeout"),
-        rebalance(1, 0.5, 1), rebalance(2, 11, 2), rebalance(40, 1, 3, outcome="unfinished"),
-    ]  # fmt: skip
-    incidents, table, *_ = make_page(groups=rows).tables
-    assert incidents[1:] == [
-        ["08:16:54.000", "", "the rebalance to 2: steady after 11.0 s"],
-        ["08:17:23.000", "till-a", "its session ended: it fell silent, or its process ended"],
-        ["08:17:32.000", "", "the rebalance to 3: unfinished after 1.0 s"],
+    assert table[0] == list(HEADS)
+    assert [row[1:4] for row in table[1:]] == [
+        ["08:16:53.0", "500 ms", "#2 (till) joins"],
+        ["08:16:54.0", "11.0 s", "#2 (till) joins"],
+        ["08:17:12.0", "4 s", "#2 (till) joins; not over"],
     ]
-    assert len(table[1:]) == 3
+    assert [line[0] for line in within + former] == ["#1", "#2"]
+    assert actual.heads == [
+        "Groups", "payments", "Incidents", "Rebalances (3)", "In at the end (1)", "No longer in (1)",
+        "Lengths of rebalances", "What was read", "Frames by API", "Errors by API", "Refused frames",
+        "Quarantine",
+    ]  # fmt: skip
+    assert actual.bold[0] == "3 incidents, the worst at 08:16:54.0: rebalance 2 to 2 took 11.0 s"
+
+
+def test_rows_of_earlier_runs_have_no_events() -> None:
+    rows = [joined(0, "till-a"), joined(1, "till-b")]
+    rows[1].body = None
+    actual = make_page(groups=rows)
+    assert "1 event of a run before the tables had whole events: not shown here." in actual.notes
+    assert actual.tables[0] == [["#1", "till · till-a · since 08:16:52.0"]]
+    rows[1].body = '{"event": "memberJoined"}'
+    with pytest.raises(CoordwireError, match="expected an event's JSON"):
+        make_page(groups=rows)
 
 
 def test_bins_are_labelled_in_round_lengths() -> None:
@@ -306,12 +319,11 @@ def test_quarantine_sums_up_by_reason() -> None:
 
 
 def test_hostile_texts_are_only_texts() -> None:
+    where = {"group": EVIL, "source": EVIL}
     rows = [
-        joined(0, EVIL, group_id=EVIL, input_file=EVIL),
-        member_left(1, EVIL, group_id=EVIL, input_file=EVIL),
-    ]
-    rows.append(rebalance(0, 1, 1, group_id=EVIL, input_file=EVIL, member_id=EVIL, last_to_join=EVIL,
-                          cause=EVIL, outcome=EVIL))  # fmt: skip
+        joined(0, EVIL, **where), member_left(1, EVIL, "session_timeout", **where),
+        rebalance(0, 1, 1, member_id=EVIL, last_to_join=EVIL, detail=EVIL, cause="member_rejoined", **where),
+    ]  # fmt: skip
     lagging = [lag(0, EVIL, 0, 5, group_id=EVIL, input_file=EVIL)]
     refused = [frame(1, EVIL, EVIL)]
     damaged = [SimpleNamespace(input_file=EVIL, flow=EVIL, position=0, end_position=1, reason=EVIL)]
@@ -321,21 +333,22 @@ def test_hostile_texts_are_only_texts() -> None:
     assert actual.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object"})
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in actual.tables[0][1]
+    assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in actual.heads
 
 
 def test_what_is_left_out_is_said() -> None:
-    members = [joined(n / 10, f"till-{n:03}") for n in range(group_section.MOST_MEMBERS + 3)]
-    rebalances = [rebalance(n, 0.1 + n / 1000, n) for n in range(group_section.MOST_REBALANCES + 5)]
-    groups = [joined(0, "m", group_id=f"g{n}") for n in range(group_section.MOST_GROUPS + 1)]
+    gone = [joined(n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]
+    gone += [member_left(20 + n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]
+    rebalances = [rebalance(n, 0.1, n) for n in range(1, story_page.MOST_ROWS + 6)]
+    groups = [joined(0, "m", group=f"g{n}") for n in range(group_section.MOST_GROUPS + 1)]
     lagging = [lag(n, f"t{topic}", part, 1 + part) for n in (0, 1) for topic in range(9) for part in range(9)]
-    actual = make_page(groups=[*members, *rebalances, *groups], lag=lagging)
-    assert "3 more members in the table groups." in actual.notes
-    assert "The 40 longest of 45 rebalances." in actual.notes
+    actual = make_page(groups=[*gone, *rebalances, *groups], lag=lagging)
+    assert "and 3 more" in actual.notes
+    assert "and 5 more" in actual.notes
     assert "2 more groups in the tables." in actual.notes
     assert "3 more topics with a lower lag in the table lag." in actual.notes
     assert any("the 8 highest of 9 partitions" in note for note in actual.notes)
-    assert len(actual.tables[0]) == 1 + group_section.MOST_REBALANCES
+    assert max(map(len, actual.tables)) == 1 + story_page.MOST_ROWS
 
 
 def test_more_rows_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +366,7 @@ def test_times_beyond_the_calendar() -> None:
 def test_nothing_at_all() -> None:
     actual = make_page(PipelineSummary())
     assert actual.tables == []
-    assert "Groups: nothing seen." in actual.notes
+    assert "Groups" not in actual.heads
     assert "Error codes in responses: nothing seen." in actual.notes
 
 

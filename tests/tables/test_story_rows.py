@@ -63,7 +63,7 @@ def told(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Counter[Ro
     main(["timeline", "--format", "json", str(path)])
     rows: dict[str, Counter[Row]] = {name: Counter() for name in STORIES}
     for line in capsys.readouterr().out.splitlines():
-        form = json.loads(line)
+        form = json.loads(line) | {"body": line}
         table = TABLE_OF.get(form["event"], "groups")
         rows[table][_row({column.name: _of(form, column.name) for column in TABLES[table]})] += 1
     return rows

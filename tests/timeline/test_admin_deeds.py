@@ -14,8 +14,8 @@ from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_delete import OffsetDeleteResponsePartition, OffsetDeleteResponseTopic
 from coordwire.timeline.events import MemberLeft, OffsetReset, RebalanceEnded
+from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.group_block import GroupBlock
-from coordwire.timeline.totals import stories
 from tests.timeline.script import Script, only
 
 ADMIN = "adminclient-1"
@@ -23,8 +23,8 @@ ADMIN = "adminclient-1"
 
 def overview(script: Script) -> str:
     events = script.events()
-    block = GroupBlock(stories(events)["g"], events, only(events, MemberLeft), 160, commits=False)
-    return "\n".join("".join(text for text, _ in line) for line in block.overview())
+    block = GroupBlock(CollectedEvents(events).groups["g"], 160)
+    return "\n".join("".join(text for text, _ in line) for line in block.overview.lines())
 
 
 def removes(script: Script, client: str, by: str, reason: str | None) -> None:

@@ -78,11 +78,9 @@ def test_what_was_not_needed_is_no_rebalance_in_the_sums(seen: list[GroupEvent])
 def test_the_story_names_who_took_whose_place(seen: list[GroupEvent]) -> None:
     lines = [line.lstrip(" 0123456789:.") for line in story_lines(seen)]
     assert "✓ generation 3 stays after 989 µs, no rebalance was needed" in lines
-    assert any(
-        line.startswith("+ q4/inst-q3-… is back") and "in place of q3b/inst-q3-…" in line for line in lines
-    )
-    fenced = "✗ q3b/inst-q3-… commits o-0 → 161: FENCED_INSTANCE_ID "
-    assert fenced + "(q4/inst-q3-… has its group.instance.id since 21:18:49.948)" in lines
+    assert any(line.startswith("+ #5 (q4) is back") and "in place of #4 (q3b)" in line for line in lines)
+    fenced = "✗ #4 (q3b) commits o-0 → 161: FENCED_INSTANCE_ID "
+    assert fenced + "(#5 (q4) has its group.instance.id since 21:18:49.948)" in lines
 
 
 def test_a_group_is_presumably_classic_once_the_last_member_of_kip_848_went(seen: list[GroupEvent]) -> None:

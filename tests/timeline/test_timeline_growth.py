@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.codec import Message
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
@@ -81,7 +81,7 @@ def synced(script: Script, generation: int, name: str, *partitions: int) -> None
 # --- classic groups
 
 
-def one_rebalance(n: int) -> list[Entry]:
+def one_rebalance(n: int) -> list[Entry | ConnectionEnd]:
     """All join, in a generation that isn't the group's first, and the leader is answered first."""
     script = Script()
     asked = [script.join(f"c{k}") for k in range(n)]
@@ -102,7 +102,7 @@ def members(script: Script, n: int) -> None:
         synced(script, 1, f"c{k}-id", k)
 
 
-def generations(n: int) -> list[Entry]:
+def generations(n: int) -> list[Entry | ConnectionEnd]:
     """One of many members takes the group from one generation to the next."""
     script = Script()
     members(script, n)
@@ -112,7 +112,7 @@ def generations(n: int) -> list[Entry]:
     return script.entries
 
 
-def joins_that_wait(n: int) -> list[Entry]:
+def joins_that_wait(n: int) -> list[Entry | ConnectionEnd]:
     """Members' JoinGroups wait while one of them goes from generation to generation."""
     script = Script()
     members(script, n)
@@ -125,7 +125,7 @@ def joins_that_wait(n: int) -> list[Entry]:
     return script.entries
 
 
-def nobody_has_a_name(n: int) -> list[Entry]:
+def nobody_has_a_name(n: int) -> list[Entry | ConnectionEnd]:
     """JoinGroups without a member id wait, members that were named never join, and one syncs repeatedly."""
     script = Script()
     first = script.join("c0")
@@ -137,7 +137,7 @@ def nobody_has_a_name(n: int) -> list[Entry]:
     return script.entries
 
 
-def the_leader_is_answered_again(n: int) -> list[Entry]:
+def the_leader_is_answered_again(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     asked = [script.join(f"c{k}") for k in range(n)]
     for k, one in enumerate(asked):
@@ -147,8 +147,10 @@ def the_leader_is_answered_again(n: int) -> list[Entry]:
     return script.entries
 
 
-def without_a_time(make: Callable[[int], list[Entry]]) -> Callable[[int], list[Entry]]:
-    def made(n: int) -> list[Entry]:
+def without_a_time(
+    make: Callable[[int], list[Entry | ConnectionEnd]],
+) -> Callable[[int], list[Entry | ConnectionEnd]]:
+    def made(n: int) -> list[Entry | ConnectionEnd]:
         entries = make(n)
         for entry in entries:
             assert isinstance(entry, FrameEntry)
@@ -159,7 +161,7 @@ def without_a_time(make: Callable[[int], list[Entry]]) -> Callable[[int], list[E
     return made
 
 
-def many_topics(n: int) -> list[Entry]:
+def many_topics(n: int) -> list[Entry | ConnectionEnd]:
     """A member with many topics and partitions asks to join with few, and isn't answered."""
     script = Script()
     topics = [f"t{k}" for k in range(n)]
@@ -174,7 +176,7 @@ def many_topics(n: int) -> list[Entry]:
 # --- groups whose coordinator assigns
 
 
-def heartbeats_of_one_with_many_partitions(n: int) -> list[Entry]:
+def heartbeats_of_one_with_many_partitions(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     beat(script, "m", 0, 1, owns=[], given=list(range(n)), topics=["orders"])
     beat(script, "m", 1, 1, owns=list(range(n)))
@@ -184,7 +186,7 @@ def heartbeats_of_one_with_many_partitions(n: int) -> list[Entry]:
     return script.entries
 
 
-def one_large_group(n: int) -> list[Entry]:
+def one_large_group(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for k in range(n):
         beat(script, f"m{k}", 0, 1, owns=[], given=[k], topics=["orders"], instance=f"i{k}")
@@ -193,7 +195,7 @@ def one_large_group(n: int) -> list[Entry]:
     return script.entries
 
 
-def orphans(n: int) -> list[Entry]:
+def orphans(n: int) -> list[Entry | ConnectionEnd]:
     """A new member joins, a partition is given up, and nobody gets it."""
     script = Script()
     beat(script, "m", 0, 1, owns=[], given=list(range(n)), topics=["orders"])
@@ -215,7 +217,7 @@ def of_share(script: Script, name: str, epoch: int, answer: int, *given: int) ->
     ))  # fmt: skip
 
 
-def share_group(n: int) -> list[Entry]:
+def share_group(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for epoch in (0, 1):
         for k in range(n):
@@ -239,7 +241,7 @@ def of_streams(script: Script, name: str, epoch: int, answer: int, partition: in
     ))  # fmt: skip
 
 
-def streams_group(n: int) -> list[Entry]:
+def streams_group(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for epoch in (0, 1):
         for k in range(n):
@@ -250,7 +252,7 @@ def streams_group(n: int) -> list[Entry]:
 # --- many groups, commits, transactions
 
 
-def many_groups(n: int) -> list[Entry]:
+def many_groups(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for k in range(n):
         script.group = f"g{k}"
@@ -272,7 +274,7 @@ def commit(script: Script, group: str, *partitions: int) -> None:
     script.answer(script.ask(request, "c", 8), OffsetCommitResponse())
 
 
-def commits_of_many_partitions(n: int) -> list[Entry]:
+def commits_of_many_partitions(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     commit(script, "g", *range(n))
     for k in range(n):
@@ -286,7 +288,7 @@ def ends(script: Script, partition: int, offset: int) -> None:
     script.answer(script.ask(FetchRequest(), "c", 11), FetchResponse(responses=[topic]))
 
 
-def many_groups_of_one_partition(n: int) -> list[Entry]:
+def many_groups_of_one_partition(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for k in range(n):
         commit(script, f"g{k}", 0)
@@ -296,7 +298,7 @@ def many_groups_of_one_partition(n: int) -> list[Entry]:
     return script.entries
 
 
-def transactions(n: int) -> list[Entry]:
+def transactions(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for k in range(n):
         added = AddOffsetsToTxnRequest(transactional_id="x", group_id=f"g{k}")
@@ -323,7 +325,7 @@ MADE = [
 
 
 @pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__)
-def test_growth(make: Callable[[int], list[Entry]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growth(make: Callable[[int], list[Entry | ConnectionEnd]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag, "MOST_AT_ONCE", 10)
     monkeypatch.setattr(commits, "MOST_OF_ONE", 10)
 

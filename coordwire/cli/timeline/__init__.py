@@ -9,10 +9,12 @@ that it looked at are reported.
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
+from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS
 from coordwire.cli import live_capture, progress
 from coordwire.cli.inputs import collect_seldom
@@ -196,7 +198,8 @@ def _output(options: argparse.Namespace, reading: TimelineInputs) -> Iterator[Ti
     story = StoryFormat(
         summary=options.summary or (is_live and by_events),  # else all lines came twice
         commits=options.commits, by_events=by_events, rebalance=options.rebalance,
-        keeps_commits=by_events or not is_live,
+        command=_command(options), is_part=options.since is not None or options.until is not None,
+        of_groups=bool(options.group),
     )  # fmt: skip
     if not is_live:
         progress.quietly()
@@ -216,6 +219,17 @@ def _json_format(options: argparse.Namespace) -> TimelineFormat:
     from coordwire.cli.timeline.json_lines import SummaryJsonFormat, TimelineJsonFormat
 
     return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
+
+
+def _command(options: argparse.Namespace) -> str | None:
+    """What reads the same inputs again, whole; None where they can't be."""
+    if options.interface is not None or "-" in options.files:
+        return None
+    words = ["coordwire", "timeline", *options.files]
+    words += [f"--port={port}" for port in options.port]
+    words += [f"--input={options.input}"] if options.input else []
+    words += [f"--dialect={options.dialect}"] if options.dialect != "kafka" else []
+    return shown(shlex.join(words))
 
 
 def _no_jobs(text: str) -> None:

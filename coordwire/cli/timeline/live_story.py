@@ -23,7 +23,7 @@ from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import columns
 from coordwire.cli.timeline.story import StoryFormat
 from coordwire.timeline.events import GroupEvent, RebalanceBegan, RebalanceEnded
-from coordwire.timeline.story.commit_lines import is_position
+from coordwire.timeline.story.collected import is_position
 from coordwire.timeline.story.wording import count, duration
 
 HOLD, COMMIT_HOLD = 1.0, 10.0

@@ -1,12 +1,13 @@
 """A timeline for people: a block a group, with a line an event.
 
-Strategy: events gather by group; at the end each group's block is written (`timeline.story`), in colours on a
-terminal. Rules: the events are bounded: the oldest are dropped, which is reported.
+Strategy: events gather by group; at the end each group's story is written (`timeline.story`), in colours on a
+terminal. Rules: the events are bounded: the oldest are dropped, which is reported; the last line is a command
+to go on with.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,14 @@ from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
 from coordwire.errors import counted
-from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft
-from coordwire.timeline.story.commit_lines import is_position
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.group_block import GroupBlock
 from coordwire.timeline.story.wording import day, duration, stamp
-from coordwire.timeline.totals import GroupStory
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-MOST_EVENTS = 100_000
 MOST_NAMED = 10
 """Groups in an error."""
 STYLES = {
@@ -41,53 +40,37 @@ class StoryFormat:
 
     def __init__(
         self, *, summary: bool = False, commits: bool = False, by_events: bool = False,
-        rebalance: int | None = None, keeps_commits: bool = True,
+        rebalance: int | None = None, command: str | None = None, is_part: bool = False,
+        of_groups: bool = False,
     ) -> None:  # fmt: skip
         """summary: only the heads; by_events: a line an event; commits: list each commit; rebalance: the
-        number of the only one that is written; keeps_commits: whether commits are among the events that are
-        kept for the end, or only counted."""
+        number of the only one that is written; command: what gives the whole story of the same inputs;
+        is_part: whether only some times of it are written; of_groups: whether only some groups are."""
+        self._command = command
+        self._is_part = is_part
+        self._of_groups = of_groups
         self._summary = summary
         self._commits = commits
         self._by_events = by_events or commits
         self._rebalance = rebalance
         self._console = rich_console("the story")
         self._width = max(self._console.width, 60)
-        self._keeps_commits = keeps_commits
-        self._events: dict[str, deque[GroupEvent]] = {}
-        self._order: deque[str] = deque()
-        """The groups of the events that are kept, the oldest first."""
-        self._members: dict[str, list[GroupEvent]] = {}
-        self._stories: dict[str, GroupStory] = {}
-        self._dropped = 0
+        self._collected = CollectedEvents(lists=self._by_events and not summary)
         self._heading = ""
         self._written_group: str | None = None
 
     @property
     def groups(self) -> Collection[str]:
         """The groups that events were about."""
-        return self._stories
+        return self._collected.groups
 
     def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
         """Add one event. is_listed: whether it has a line; it counts in the head in any case."""
-        group = event.group
-        self._stories.setdefault(group, GroupStory(group)).add(event)
-        self.learn(event)
-        if is_listed:
-            events = self._events.setdefault(group, deque())
-            if not self._keeps_commits and is_position(event):
-                return
-            events.append(event)
-            self._order.append(group)
-            if len(self._order) > MOST_EVENTS:
-                self._dropped += 1
-                self._events[self._order.popleft()].popleft()
+        self._collected.add(event, is_listed=is_listed)
 
     def learn(self, event: GroupEvent) -> None:
         """Remember a member's name, for events that mention it."""
-        if isinstance(event, MemberJoined | MemberLeft):
-            members = self._members.setdefault(event.group, [])
-            if len(members) < MOST_EVENTS:
-                members.append(event)
+        self._collected.learn(event)
 
     def heading(self, place: str, span: TimeSpan | None) -> None:
         if span is not None:
@@ -98,25 +81,41 @@ class StoryFormat:
     def finish(self) -> None:
         from rich.text import Text
 
-        blocks: Iterable[GroupBlock] = (
-            self._block(group, list(events)) for group, events in self._events.items()
-        )
+        groups = [group for group in self._collected.groups.values() if group.has_lines]
+        blocks = [GroupBlock(group, self._width, commits=self._commits) for group in groups]
         if self._rebalance is not None:
-            blocks = list(blocks)
             self._refuse_if_none_has(self._rebalance, blocks)
-        if self._events and self._heading:
+        if groups and self._heading:
             self._show(Text(self._heading), 3)
         for number, block in enumerate(blocks):
             if number:
                 self._console.print()
             self._write_lines(self._lines(block), block.margin)
-        if self._dropped:
-            dropped = f"… {self._dropped:,} earlier events; --format json, --until or --group show them"
+        if self._collected.left_out:
+            dropped = (
+                f"… {self._collected.left_out:,} earlier events; --format json, --until or --group show them"
+            )
             self._console.print(dropped, style="bold yellow")
+        if self._command is not None and blocks:
+            self._show(Text(f"Next: {self._command}{self._next(blocks)}", STYLES["note"]), 3)
+
+    def _next(self, blocks: Sequence[GroupBlock]) -> str:
+        """The options with which the command shows more: of a story its most costly rebalance, of that the
+        events, of all else the story."""
+        worst = max(
+            (block.contents for block in blocks), key=lambda story: story.weight(story.worst_rebalance)
+        )
+        number, several = worst.worst_rebalance, len(blocks) > 1
+        of_group = f" --group {shlex.quote(shown(worst.totals.group))}" if several or self._of_groups else ""
+        if self._rebalance is not None:
+            return f"{of_group} --events"
+        if self._summary or self._by_events or self._is_part:
+            return "" if several else of_group
+        return of_group + (" --events" if number is None else f" --rebalance {number}")
 
     def write_events(self, group: str, events: list[GroupEvent]) -> None:
         """Write the lines of some events of a group now; its name first, unless it was the last one's."""
-        block = self._block(group, events)
+        block = GroupBlock(self._collected.excerpt(group, events), self._width, commits=self._commits)
         lines = list(block.event_lines())
         if lines and group != self._written_group:
             self._written_group = group
@@ -137,10 +136,7 @@ class StoryFormat:
         """Raise `Failure` where groups were found, and none has a rebalance of this number."""
         if not blocks or any(rebalance <= block.rebalances for block in blocks):
             return
-        known = [
-            f"{shown(group)} has {counted(block.rebalances, 'rebalance')}"
-            for group, block in zip(self._events, blocks, strict=True)
-        ]
+        known = [f"{block.contents.name} has {counted(block.rebalances, 'rebalance')}" for block in blocks]
         further = f", and {len(known) - MOST_NAMED:,} more groups fewer" if len(known) > MOST_NAMED else ""
         raise Failure(f"timeline: no rebalance {rebalance}: {', '.join(known[:MOST_NAMED])}{further}")
 
@@ -149,11 +145,7 @@ class StoryFormat:
             return block.lines()
         if self._rebalance is not None:
             return block.rebalance(self._rebalance)
-        return block.head() if self._summary else block.overview()
-
-    def _block(self, group: str, events: list[GroupEvent]) -> GroupBlock:
-        members = self._members.get(group, [])
-        return GroupBlock(self._stories[group], events, members, self._width, commits=self._commits)
+        return block.overview.head() if self._summary else block.overview.lines()
 
     def _show(self, text: Text, margin: int) -> None:
         if self._console.is_terminal:

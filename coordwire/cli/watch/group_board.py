@@ -18,7 +18,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any, NamedTuple, get_args
 
-from coordwire.capture.printable import shown
 from coordwire.cli.watch.problems import Problem, ProblemKind, ProblemSubject
 from coordwire.cli.watch.record_times import RecordTimes
 from coordwire.timeline.events import (
@@ -32,7 +31,8 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import remember
 from coordwire.timeline.story.event_lines import EventLines
-from coordwire.timeline.story.wording import clock, short_names
+from coordwire.timeline.story.member_numbers import MemberNumbers
+from coordwire.timeline.story.wording import clock
 from coordwire.timeline.totals import GroupStory
 
 __all__ = ["GroupBoard", "GroupView", "KnownLag", "MetricsServer"]
@@ -110,20 +110,20 @@ class _Row:
             self.last, self.is_tapped = event, is_tapped
 
     def view(self, group: str) -> GroupView:
-        names = short_names(self.joined.values())
+        numbers = MemberNumbers.of(self.joined.values())
         story = self.story
         return GroupView(
-            group, story.kind, tuple(sorted(names.get(name) or shown(name) for name in story.members)),
-            story.rebalances, self._cause(names), story.idle_ns, story.commits,
+            group, story.kind, tuple(map(numbers.name, sorted(story.members, key=numbers.number))),
+            story.rebalances, self._cause(numbers), story.idle_ns, story.commits,
             sum(self.lag.values()) if self.lag else None, max(self.lag_ms.values(), default=None),
         )  # fmt: skip
 
-    def _cause(self, names: Mapping[str, str]) -> str:
+    def _cause(self, numbers: MemberNumbers) -> str:
         if self.last is None:
             return ""
         time = "" if self.last.time_ns is None else f" {clock(self.last.time_ns)}"
         origin = "seen by the tap" if self.is_tapped else "from the log"
-        return f"last rebalance{time}: {EventLines(names, one_day=True).cause(self.last)} ({origin})"
+        return f"last rebalance{time}: {EventLines(numbers, one_day=True).cause(self.last)} ({origin})"
 
 
 class GroupBoard:

@@ -1,13 +1,16 @@
 """The events of groups as rows: from a capture's entries, or from the segments of a coordinator's log.
 
 Strategy: `coordwire.timeline` yields the events; each goes to the table that it belongs to, its attributes
-under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of
-`__consumer_offsets` with all of its segments, in their order.
+under the columns' names, and back. Rules: a timeline is of one capture (rotated files joined), and for one
+partition of `__consumer_offsets` with all of its segments, in their order.
 """
 
 from __future__ import annotations
 
-__all__ = ["STORIES", "EventRows", "RowMaker", "event_rows", "log_events"]
+__all__ = [
+    "COMMIT_COLUMNS", "EVENT_COLUMNS", "LAG_COLUMNS", "STORIES", "EventRows", "RowMaker", "event_of",
+    "event_rows", "log_events",
+]  # fmt: skip
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +24,7 @@ from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES
 from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.rows import FEW, RowBuffer, microseconds
+from coordwire.timeline.event_json import event_json, read_event
 from coordwire.timeline.events import (
     EVENTS,
     BrokerAway,
@@ -30,6 +34,7 @@ from coordwire.timeline.events import (
     LagMeasured,
     MemberLeft,
     OffsetCommitted,
+    RebalanceEnded,
 )
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
 from coordwire.timeline.from_log.events import log_timeline
@@ -44,8 +49,11 @@ ColumnMaker = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
 TOGETHER = 256
 """So many events of one class are made into rows at once, column by column."""
 
-SIZE = 300
-"""About how many bytes a row has."""
+SIZE = 800
+"""About how many bytes a row has, without a rebalance's lists."""
+
+SIZE_OF_ONE = 80
+"""About how many bytes one of a rebalance's partitions takes in each of its lists."""
 
 STORIES = ("groups", "offset_commits", "lag")
 _TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
@@ -116,11 +124,13 @@ class EventRows:
             if len(run) > FEW:
                 if cls not in self._many:
                     self._many[cls] = event_columns(cls, self._columns[name], self._seen_in)
-                yield from builder.add_items(run, [SIZE] * len(run), self._many[cls])
+                yield from builder.add_items(run, list(map(_size, run)), self._many[cls])
                 continue
             if cls not in self._rows:
                 self._rows[cls] = event_rows(cls, self._columns[name], self._seen_in)
-            yield from builder.add_all(map(self._rows[cls], run), SIZE)
+            for event in run:
+                if (batch := builder.add(self._rows[cls](event), _size(event))) is not None:
+                    yield batch
 
     def flush(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         """Make rows of all waiting events; gives the batches that are complete."""
@@ -134,6 +144,14 @@ class EventRows:
         for name, builder in self._builders.items():
             if (batch_left := builder.take()) is not None:
                 yield name, batch_left
+
+
+def _size(event: GroupEvent) -> int:
+    """About how many bytes an event's row has."""
+    if not isinstance(event, RebalanceEnded):
+        return SIZE
+    lists = (event.members, event.moved, event.idle, *(part.partitions for part in event.assignments))
+    return SIZE + SIZE_OF_ONE * sum(map(len, lists))
 
 
 def event_rows(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> RowMaker:
@@ -164,8 +182,8 @@ def _expressions(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn)
 def _scope(cls: type[GroupEvent], seen_in: SeenIn) -> dict[str, Any]:
     """The names that the expressions use."""
     return {
-        "microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls],
-        "own": _OWN.get(cls, {}), "seen_in": seen_in,
+        "event_json": event_json, "microseconds": microseconds, "text": _Texts().__getitem__,
+        "name": EVENTS[cls], "own": _OWN.get(cls, {}), "seen_in": seen_in,
     }  # fmt: skip
 
 
@@ -188,6 +206,8 @@ def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
     of = _TIMES.get(column) or _ATTRIBUTES.get(column, column)
     if column == "event":
         return "name"
+    if column == "body":
+        return "event_json(e)"
     if column == "seen_in":
         return column
     if of not in names:
@@ -202,6 +222,37 @@ def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
         case "moved":
             return "len(e.moved) if isinstance(e.moved, tuple) else None"
     return f"list(e.{of} or ())" if column in _LISTS else f"e.{of}"
+
+
+_PLACE = "time group_id input_file frame log_offset packet"
+EVENT_COLUMNS = "time group_id input_file frame log_offset body"
+LAG_COLUMNS = f"{_PLACE} topic partition committed_offset end_offset lag reason"
+COMMIT_COLUMNS = (
+    f"{_PLACE} member_id client_id generation topic partition committed_offset error_code removed"
+)
+"""The columns that `event_of` reads."""
+
+
+def event_of(table: str, row: Any) -> GroupEvent | None:
+    """The event of a row, an object with the attributes above; of a lag or a commit to the microsecond. None
+    for a row that was written without its event. Raises `CoordwireError` for another text."""
+    if table == "groups":
+        return None if row.body is None else read_event(row.body)
+    place: dict[str, Any] = {
+        "group": row.group_id or "", "time_ns": None if row.time is None else row.time * 1_000,
+        "source": row.input_file or "", "number": row.frame or row.log_offset or 0, "packet": row.packet,
+        "topic": row.topic or "", "partition": row.partition or 0,
+    }  # fmt: skip
+    if table == "lag":
+        committed, end = row.committed_offset or 0, row.end_offset or 0
+        return LagMeasured(
+            **place, committed=committed, end_offset=end, lag=row.lag or 0, reason=row.reason
+        )  # fmt: skip
+    return OffsetCommitted(
+        **place, member_id=row.member_id, client_id=row.client_id, generation=row.generation or 0,
+        offset=row.committed_offset or 0, leader_epoch=-1, metadata=None, error_code=row.error_code or 0,
+        removed=bool(row.removed),
+    )  # fmt: skip
 
 
 def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEvent]:

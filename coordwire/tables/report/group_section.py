@@ -1,9 +1,9 @@
-"""The report's groups: what went wrong, each rebalance with its time and cause, members over time, lag.
+"""The report's groups: their stories, and their lag over time.
 
 Strategy: events are put together by group and input file, so that captures of two clusters, or of both ends,
-are not taken for one history; those with most events are shown. Rules: members come in the order of joining,
-rebalances in that of time; a line that is thinned keeps its highest and lowest points; notes
-say what was left out.
+are not taken for one history; each has the story of `coordwire timeline` (`timeline.story`); those with
+most events are shown. Rules: a line that is thinned keeps its highest and lowest points; notes say what was
+left out.
 """
 
 from __future__ import annotations
@@ -15,62 +15,33 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordwire._quantities import clock, counted, day, duration
+from coordwire._quantities import counted
+from coordwire.tables.readers.group_rows import COMMIT_COLUMNS, EVENT_COLUMNS, LAG_COLUMNS, event_of
 from coordwire.tables.report import plots
-from coordwire.tables.report.plots import TimeBar, escaped
 from coordwire.tables.views import once
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.contents import StoryContents
+from coordwire.timeline.story.markup import escaped
+from coordwire.timeline.story.story_page import story_html
 
 if TYPE_CHECKING:
     from coordwire.tables.report.summary import TableRows
 
 MOST_GROUPS = 12
 MOST_ROWS = 20_000
-MOST_MEMBERS = 24
-MOST_REBALANCES = 40
 MOST_LINES = 8
 MOST_PANELS = 6
 MOST_NAMED = 20
 """Topics that are listed as without lag."""
 
 MOST_POINTS = 200
-SHORT = 8
-"""Characters of a member id that are shown after its client id."""
 
 MICROSECONDS = 1e6
-_GROUPS = (
-    "time event group_id input_file frame log_offset member_id client_id how generation cause inferred "
-    "outcome began ended length_ms members moved last_to_join broker_address seen_in"
-)
-_LAG = "time group_id input_file frame log_offset topic partition lag"
+_ONCE = " event generation length_ms seen_in"
 _ORDER = "time frame log_offset"
-LONG_MS = 10_000
-"""A rebalance that takes longer is listed with what went wrong."""
-
-_LOST = {
-    "session_timeout": "its session ended: it fell silent, or its process ended",
-    "removed": "no longer known to the coordinator", "not_rejoined": "did not join again in time",
-    "fenced": "another took its place",
-}  # fmt: skip
-_ENDS = {
-    "closed": "its connections were closed by it", "closed_by_broker": "the broker closed its connections",
-    "reset": "its connections were reset", "open": "its connection stayed open",
-}  # fmt: skip
-"""How the connections of a member ended that fell silent."""
-
-_OUTCOMES = {"steady": 1, "superseded": 3, "unfinished": 3}
-_OTHER = 7
-"""Colours of rebalances by outcome."""
-
-_COLOURS = {
-    0: "a member", 1: "a rebalance until all members were assigned", 3: "one superseded, or unfinished",
-    _OTHER: "one that changed nothing, or left no member",
-}  # fmt: skip
-
-_CAUSES = {
-    "first_member": "first member", "static_member_returned": "static member is back",
-    "session_timeout": "silent for longer than its session", "leader_rejoined": "the leader joined again",
-    "assignment_changed": "the coordinator changed the assignment",
-}  # fmt: skip
+_READ = {"groups": EVENT_COLUMNS + _ONCE, "lag": LAG_COLUMNS, "offset_commits": COMMIT_COLUMNS}
+_KNOWN = {"groups": ["time"], "lag": ["time", "lag"], "offset_commits": ["time"]}
 
 StoryKey = tuple[str, str]
 """A group and the input file that its events are from."""
@@ -78,207 +49,64 @@ StoryKey = tuple[str, str]
 
 def sections(reading: TableRows) -> list[str]:
     """The groups, and how long all their rebalances took."""
-    events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded", "brokerAway"]}
-    rows = reading.rows("groups", _GROUPS, _ORDER, MOST_ROWS + 1, known=["time"], among=events)
-    lag = reading.rows("lag", _LAG, _ORDER, MOST_ROWS + 1, known=["time", "lag"])
-    stories: dict[StoryKey, list[Any]] = defaultdict(list)
+    rows = {
+        name: reading.rows(name, columns, _ORDER, MOST_ROWS + 1, known=_KNOWN[name])
+        for name, columns in _READ.items()
+    }
+    events: dict[StoryKey, list[GroupEvent]] = defaultdict(list)
     lags: dict[StoryKey, list[Any]] = defaultdict(list)
-    for row in rows[:MOST_ROWS]:
-        stories[row.group_id, row.input_file].append(row)
-    for row in lag[:MOST_ROWS]:
-        lags[row.group_id, row.input_file].append(row)
-    size = {story: (len(stories[story]), len(lags[story])) for story in {**stories, **lags}}
-    selected = sorted(sorted(size, key=size.__getitem__, reverse=True)[:MOST_GROUPS])
-    parts = ["<h2>Groups</h2>"]
-    if not selected:
-        parts.append(plots.empty_plot("Groups"))
-    else:
-        parts.append('<p class="note">Each row is a member, in the order of joining.</p>')
-        parts.append(plots.legend(_COLOURS))
-    sources = Counter(group for group, _ in size)
-    for story in selected:
-        parts += _group(story, stories[story], lags[story], more_files=sources[story[0]] - 1)
-    parts += _left_out(len(size) - len(selected), rows, lag)
-    ended = once(row for row in rows[:MOST_ROWS] if row.event == "rebalanceEnded")
+    eventless = 0
+    for name in rows:
+        for row in rows[name][:MOST_ROWS]:
+            event = event_of(name, row)
+            if event is None:
+                eventless += 1
+                continue
+            events[row.group_id or "", row.input_file].append(event)
+            if name == "lag":
+                lags[row.group_id or "", row.input_file].append(row)
+    selected = sorted(sorted(events, key=lambda key: len(events[key]), reverse=True)[:MOST_GROUPS])
+    parts = ["<h2>Groups</h2>"] if selected else []
+    sources = Counter(group for group, _ in events)
+    for key in selected:
+        parts += _group(key, events[key], lags[key], more_files=sources[key[0]] - 1)
+    parts += _left_out(len(events) - len(selected), rows, eventless)
+    ended = once(row for row in rows["groups"][:MOST_ROWS] if row.event == "rebalanceEnded")
     lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
-    parts += [
-        "<h2>Lengths of rebalances</h2>",
-        plots.histogram("Lengths of rebalances", lengths, "rebalances"),
-    ]
+    if lengths:
+        parts += [
+            "<h2>Lengths of rebalances</h2>",
+            plots.histogram("Lengths of rebalances", lengths, "rebalances"),
+        ]
     return parts
 
 
-def _left_out(groups: int, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
+def _left_out(groups: int, rows: Mapping[str, Sequence[Any]], eventless: int) -> list[str]:
     sentences = [f"{counted(groups, 'more group')} in the tables"] if groups else []
-    for name, table_rows in (("groups", rows), ("lag", lag)):
+    for name, table_rows in rows.items():
         if len(table_rows) > MOST_ROWS:
             sentences.append(
                 f"the table {name} has more than the first {MOST_ROWS:,} rows, which are shown here"
             )
+    if eventless:
+        sentences.append(
+            f"{counted(eventless, 'event')} of a run before the tables had whole events: not shown here"
+        )
     return [f'<p class="note">{"; ".join(sentences)}.</p>'] if sentences else []
 
 
-def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any], *, more_files: int) -> list[str]:
+def _group(key: StoryKey, events: Iterable[GroupEvent], lag: Sequence[Any], *, more_files: int) -> list[str]:
     """A group by one input file. more_files: how many more files have a group of this name."""
-    group, input_file = story
-    times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
-    times += [row.time / MICROSECONDS for row in lag]
-    first, last = min(times), max(times)
+    in_order = sorted(events, key=lambda event: event.time_ns or 0)
+    (group,) = CollectedEvents(in_order).groups.values()
+    contents = StoryContents(group)
     further = counted(more_files, "more file")
     shared = f"; {further} with a group of this name: not to be added up" if more_files else ""
-    parts = [
-        f"<h3>{escaped(group) or '(no group)'}</h3>",
-        f'<p class="note">{escaped(_summed_up(rows))} · {day(first)}, {clock(first)} · '
-        f"{escaped(posixpath.basename(input_file))}{shared}</p>",
+    first_ns, last_ns = contents.totals.first_ns or 0, contents.totals.last_ns or 0
+    return [
+        story_html(contents, note=f"{posixpath.basename(key[1])}{shared}"),
+        *_lag(contents.name, lag, first_ns / 1e9, last_ns / 1e9),
     ]
-    names = _short_names(rows)
-    if rows:
-        parts += _incidents(rows, names)
-        parts += _rebalances(rows, names)
-        members, left_out = _members(rows, names)
-        parts.append(plots.spans(f"Members and rebalances of {group}", members))
-        if left_out:
-            parts.append(f'<p class="note">{counted(left_out, "more member")} in the table groups.</p>')
-    return parts + _lag(group, lag, first, last)
-
-
-def _summed_up(rows: Sequence[Any]) -> str:
-    """The group's members and rebalances, counted in one line."""
-    members = {row.member_id for row in rows if row.event in ("memberJoined", "memberLeft")}
-    ended = [row for row in rows if row.event == "rebalanceEnded"]
-    lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
-    phrases = [counted(len(members), "member"), counted(len(ended), "rebalance")]
-    if lengths:
-        phrases.append(f"{duration(sum(lengths))} in all, the longest {duration(max(lengths))}")
-    return ", ".join(phrases)
-
-
-def _short_names(rows: Iterable[Any]) -> dict[str, str]:
-    """Member ids as they are shown: the client's name and some characters, where that is unique."""
-    clients = {
-        row.member_id: row.client_id or "" for row in rows if row.member_id and row.event != "rebalanceEnded"
-    }
-    short_names: dict[str, str] = {}
-    for member, client in clients.items():
-        suffix = member.removeprefix(f"{client}-") if client else member
-        cut = suffix if len(suffix) <= 2 * SHORT else f"{suffix[:SHORT]}…"
-        short_names[member] = f"{client}-{cut}" if client and suffix != client else cut
-    names = list(short_names.values())
-    return {member: name if names.count(name) == 1 else member for member, name in short_names.items()}
-
-
-# --- members ---
-
-
-def _members(rows: Sequence[Any], names: dict[str, str]) -> tuple[dict[str, list[TimeBar]], int]:
-    """The bars of each member's times in the group, in the order of joining, after those of the group's
-    rebalances; and how many members were left out."""
-    first, last = rows[0].time / MICROSECONDS, rows[-1].time / MICROSECONDS
-    rebalances: list[TimeBar] = []
-    bars: dict[str, list[TimeBar]] = {}
-    since: dict[str, tuple[float, str]] = {}
-    for row in rows:
-        time = row.time / MICROSECONDS
-        if row.event == "rebalanceEnded":
-            rebalances.append(_rebalance_bar(row, time))
-            continue
-        if row.event == "brokerAway":
-            continue
-        member = row.member_id or ""
-        if row.event == "memberJoined":
-            bars.setdefault(member, [])
-            since.setdefault(member, (time, f"joined {clock(time)}"))
-        else:
-            start, joined = since.pop(member, (first, "was in before"))
-            ending = (row.how or "left").replace("_", " ")
-            label = f"{names.get(member, member)}: {joined}, {ending} {clock(time)}"
-            bars.setdefault(member, []).append(TimeBar(start, time, label))
-    for member, (start, joined) in since.items():
-        bars[member].append(TimeBar(start, last, f"{names.get(member, member)}: {joined}, still in"))
-    selected = {names.get(member, member): bars[member] for member in list(bars)[:MOST_MEMBERS]}
-    return {"rebalances": rebalances} | selected, max(0, len(bars) - MOST_MEMBERS)
-
-
-def _rebalance_bar(row: Any, time: float) -> TimeBar:
-    began = time if row.began is None else row.began / MICROSECONDS
-    ended = time if row.ended is None else row.ended / MICROSECONDS
-    length = "" if row.length_ms is None else f", {duration(row.length_ms / 1e3)}"
-    label = f"generation {_number(row.generation)}: {_cause(row)}, {_outcome(row)}{length}"
-    return TimeBar(began, ended, label, f"s{_OUTCOMES.get(row.outcome, _OTHER)}")
-
-
-# --- what went wrong ---
-
-
-def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
-    """Members that went without leaving, brokers that were away, and rebalances that were long or not
-    finished, by time."""
-    incidents: list[tuple[float, str, str]] = []
-    for row in rows:
-        lost = _LOST.get(row.how or "") if row.event == "memberLeft" else None
-        if lost is not None:
-            name = names.get(row.member_id, row.member_id or "")
-            ending = _ENDS.get(row.outcome or "")
-            incidents.append((row.time / MICROSECONDS, name, f"{lost}; {ending}" if ending else lost))
-        elif row.event == "brokerAway":
-            length = "" if row.length_ms is None else f" for {duration(row.length_ms / 1e3)}"
-            incidents.append((row.time / MICROSECONDS, "", f"broker {row.broker_address} was away{length}"))
-        elif row.event == "rebalanceEnded" and (
-            (row.length_ms or 0) > LONG_MS or row.outcome == "unfinished"
-        ):
-            length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
-            text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"
-            incidents.append((_began(row), "", text))
-    if not incidents:
-        return []
-    lines = [[clock(time), name, text] for time, name, text in sorted(incidents)]
-    table = plots.table(["time", "member", "incident"], lines[:MOST_REBALANCES], long=(2,))
-    if len(lines) > MOST_REBALANCES:
-        table += f'<p class="note">The first {MOST_REBALANCES} of {len(lines):,}.</p>'
-    return [table]
-
-
-# --- rebalances ---
-
-
-def _rebalances(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
-    """The group's rebalances in the order of time; of very many the longest."""
-    ended = [row for row in rows if row.event == "rebalanceEnded"]
-    longest = sorted(ended, key=lambda row: -(row.length_ms or 0))[:MOST_REBALANCES]
-    table = plots.table(
-        ["time", "length", "generation", "cause", "who", "outcome", "members", "moved", "last to join"],
-        [
-            [clock(_began(row)), "–" if row.length_ms is None else duration(row.length_ms / 1e3),
-             _number(row.generation), _cause(row), names.get(row.member_id, row.member_id or ""),
-             _outcome(row), str(len(row.members or ())), str(row.moved or 0),
-             names.get(row.last_to_join, row.last_to_join or "")]
-            for row in sorted(longest, key=_began)
-        ],
-        numbers=(1, 2, 6, 7),
-        long=(3,),
-    )  # fmt: skip
-    if len(ended) > len(longest):
-        table += f'<p class="note">The {len(longest)} longest of {counted(len(ended), "rebalance")}.</p>'
-    return [table]
-
-
-def _began(row: Any) -> float:
-    began: int = row.time if row.began is None else row.began
-    return began / MICROSECONDS
-
-
-def _number(value: int | None) -> str:
-    return "–" if value is None else str(value)
-
-
-def _cause(row: Any) -> str:
-    cause = row.cause or "unknown"
-    phrase: str = _CAUSES.get(cause, cause.replace("_", " "))
-    return f"presumably: {phrase}" if row.inferred and cause != "unknown" else phrase
-
-
-def _outcome(row: Any) -> str:
-    return (row.outcome or "").replace("_", " ")
 
 
 # --- lag ---

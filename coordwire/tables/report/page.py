@@ -1,10 +1,10 @@
 """The report: one HTML file with everything in it, with pictures and tables.
 
 Strategy: frames and error codes are counted by the workers and come with the run's summary; the plots and
-lists read a bounded part of the tables through `TableRows`: groups (`group_section`), and refusals and
-quarantine, put together by their reasons, with the first place of each. Rules: nothing is fetched from
-anywhere; untrusted texts are escaped; an error code has Kafka's name and meaning beside it; lists are
-bounded, and notes say what was left out.
+lists read a bounded part of the tables through `TableRows`: groups' stories first (`group_section`), then
+refusals and quarantine, put together by their reasons, with the first place of each. Rules: nothing is
+fetched from anywhere; untrusted texts are escaped; an error code has Kafka's name and meaning beside it;
+lists are bounded, and notes say what was left out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from coordwire import __version__
 from coordwire._quantities import clock, counted, day, duration, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import group_section, plots
-from coordwire.tables.report.plots import escaped
 from coordwire.tables.report.summary import PipelineSummary, TableRows
+from coordwire.timeline.story.markup import escaped, table
 
 __all__ = ["page"]
 
@@ -49,8 +49,8 @@ def _errors(summary: PipelineSummary) -> str:
     for api, code, count in errors[:MOST_LISTED]:
         error = ErrorCode(code)
         rows.append([api, str(code), error.name, f"{count:,}", error.description])
-    table = plots.table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
-    return (table or plots.empty_plot("Error codes in responses")) + _remainder_note(
+    codes = table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
+    return (codes or plots.empty_plot("Error codes in responses")) + _remainder_note(
         len(errors) - len(rows), "error"
     )
 
@@ -73,9 +73,8 @@ def _refused(reading: TableRows, summary: PipelineSummary) -> str:
         for key, (count, first) in reasons[:MOST_LISTED]
     ]
     head = ["API", "direction", "field", "reason", "frames", "first", "time"]
-    table = plots.table(head, rows, numbers=(4,), long=(2, 3, 5))
     return (
-        table
+        table(head, rows, numbers=(4,), long=(2, 3, 5))
         + _remainder_note(len(reasons) - len(rows), "reason")
         + _unread(summary.refused - len(frames), "frame")
     )
@@ -93,11 +92,9 @@ def _quarantine(reading: TableRows, summary: PipelineSummary) -> str:
         [path, flow, reason, f"{count:,}", size(total[path, flow, reason]), f"{first.position:,}"]
         for (path, flow, reason), (count, first) in reasons[:MOST_LISTED]
     ]
-    table = plots.table(
-        ["file", "flow", "reason", "ranges", "bytes", "first at"], rows, numbers=(3, 4, 5), long=(0, 2)
-    )
+    head = ["file", "flow", "reason", "ranges", "bytes", "first at"]
     return (
-        table
+        table(head, rows, numbers=(3, 4, 5), long=(0, 2))
         + _remainder_note(len(reasons) - len(rows), "row")
         + _unread(summary.bad_ranges - len(ranges), "range")
     )
@@ -134,8 +131,8 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
 
     style = (files(__package__) / "style.css").read_text("utf-8")
     body = "".join([
-        _numbers(summary),
         *group_section.sections(reading),
+        "<h2>What was read</h2>", _numbers(summary),
         "<h2>Frames by API</h2>", _frames(summary),
         "<h2>Errors by API</h2>", _errors(summary),
         "<h2>Refused frames</h2>", _refused(reading, summary),
@@ -162,5 +159,6 @@ def _numbers(summary: PipelineSummary) -> str:
     items = "".join(
         f"<div{' class=bad' if problems.get(name) else ''}><b>{value}</b>{name}</div>"
         for name, value in tiles.items()
+        if value not in ("0", size(0))
     )
     return f'<div class="tiles">{items}</div>'

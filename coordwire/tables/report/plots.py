@@ -1,37 +1,31 @@
-"""The report's HTML: plots (bars, rows of bars over time, lines over time), tables, untrusted texts.
+"""The report's plots: bars, and lines over time.
 
 Strategy: shapes are SVG, stretched to the available width; texts (names, ticks, values) are HTML, placed in
 percent, so that text has one size on every width. Colours come from the page's style sheet by class (s0 to
-s7), so that the report has no asset outside of itself. Rules: neither markup nor a character that isn't
-printable gets through: such a character is shown as its escape, since browsers would drop or obey it. A plot
-of nothing says so; ticks are at round times and numbers; the caller bounds the number of marks. The style
+s7), so that the report has no asset outside of itself. Rules: a plot of nothing says so; ticks are at round
+times and numbers; the caller bounds the number of marks. The style
 sheet (`style.css`) fetches nothing; below 640 pixels names go above their bars and every other tick is left
 out; wide tables scroll by themselves.
 """
 
 from __future__ import annotations
 
-__all__ = ["TimeBar", "bars", "empty_plot", "escaped", "histogram", "legend", "lines", "spans", "table"]
+__all__ = ["bars", "empty_plot", "histogram", "legend", "lines"]
 
 import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
 from itertools import pairwise
-from typing import NamedTuple
 
 from coordwire._quantities import clock, day, duration_range
-from coordwire.capture.printable import shown
+from coordwire.timeline.story.markup import escaped
 
 WIDTH, HEIGHT, BAR = 1000, 180, 14
 """Of drawings, before they are stretched."""
 
 COLOURS = 8
 TICKS = 6
-SHORT = 30
-"""Characters of a cell that are surely shown."""
-
 _STEPS = (
     1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
@@ -45,49 +39,9 @@ _EDGES = (
 """Where the bins of lengths of time begin, in seconds."""
 
 
-class TimeBar(NamedTuple):
-    """A bar from one time to another, in seconds since 1970; label: its tooltip; style: its class."""
-
-    start: float
-    end: float
-    label: str
-    style: str = "s0"
-
-
-def escaped(text: str) -> str:
-    """Text for an element or an attribute."""
-    return escape(shown(text))
-
-
 def empty_plot(title: str) -> str:
     """A note in place of a plot that would be empty."""
     return f'<p class="none">{escaped(title)}: nothing seen.</p>'
-
-
-def table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    numbers: Iterable[int] = (),
-    long: Iterable[int] = (),
-) -> str:
-    """A table of texts. numbers: the columns that are set to the right; long: those whose texts take several
-    lines. Any other cell has its whole text as a tooltip."""
-    kinds = dict.fromkeys(numbers, "number") | dict.fromkeys(long, "long")
-
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(_cell(tag, kinds.get(index, "short"), text) for index, text in enumerate(row))
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    if not body:
-        return ""
-    top = f"<thead><tr>{cells('th', head)}</tr></thead>"
-    return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
-
-
-def _cell(tag: str, kind: str, text: str) -> str:
-    title = f' title="{escaped(text)}"' if kind == "short" and len(text) > SHORT else ""
-    return f'<{tag} class="{kind}"{title}>{escaped(text)}</{tag}>'
 
 
 def bars(title: str, values: Mapping[str, Sequence[float]], parts: Sequence[str]) -> str:
@@ -115,25 +69,6 @@ def histogram(title: str, seconds: Sequence[float], noun: str) -> str:
     names = [*(duration_range(low, high) for low, high in pairwise(_EDGES)), "1 d and more"]
     places = range(min(counts), max(counts) + 1)
     return bars(title, {names[place]: [float(counts[place])] for place in places}, [noun])
-
-
-def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
-    """One row a name, with bars over time."""
-    times = [time for row in rows.values() for bar in row for time in bar[:2]]
-    if not times:
-        return empty_plot(title)
-    low, high = min(times), max(times)
-    scale = _scale(low, high, 0, WIDTH)
-    ticks = _time_ticks(low, high)
-    grid = _grid(scale, ticks, BAR)
-    shapes = [
-        _row(name, grid + "".join(
-            _rect(scale(bar.start), scale(bar.end) - scale(bar.start), bar.style, bar.label) for bar in row
-        ))
-        for name, row in rows.items()
-    ]  # fmt: skip
-    axis = f'<div class="name corner"></div>{_axis(scale, ticks)}<div class="value"></div>'
-    return _rows(title, [*shapes, axis])
 
 
 def lines(

@@ -1,7 +1,10 @@
-"""A group's story as lines: what went wrong, its rebalances, who was in, and a line an event.
+"""A group's story: what went wrong, its rebalances, who was in, and a line an event.
 
+    collected.py        the events that stories are made of
+    contents.py         what a story says, whatever shows it
     group_block.py      one group's block of lines
-    overview.py         the story for an operator: incidents, a row a rebalance, who is in at the end
+    overview.py         the story on a terminal: incidents, a row a rebalance, who is in at the end
+    story_page.py       the story as HTML; markup.py: untrusted texts and tables in it
     incidents.py        what went wrong
     rebalance_table.py  a row a rebalance
     event_lines.py      a line an event; commit_lines.py: those of commits

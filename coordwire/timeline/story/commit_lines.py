@@ -14,18 +14,13 @@ from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted, 
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.wording import count, error_name, offset_text, ranges
 
-__all__ = ["CommitLine", "CommitLines", "is_position"]
+__all__ = ["CommitLine", "CommitLines"]
 
 MOST_LISTED = 4
 """In a folded story a commit of more partitions is one of ranges."""
 
 TOGETHER_NS = 1_000_000_000
 """Commits of one member that are nearer to each other are on one line."""
-
-
-def is_position(event: GroupEvent) -> bool:
-    """Whether an event belongs to a line of commits."""
-    return isinstance(event, OffsetCommitted) or (isinstance(event, LagMeasured) and event.lag >= 0)
 
 
 class CommitLine:

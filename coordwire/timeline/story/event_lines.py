@@ -7,7 +7,7 @@ its control characters escaped; what is inferred is called "presumably".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.enums import ErrorCode
@@ -32,6 +32,7 @@ from coordwire.timeline.events import (
     TransactionStep,
     Unanswered,
 )
+from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.story_links import StoryLinks, ending_text
 from coordwire.timeline.story.wording import (
     CAUSES,
@@ -55,19 +56,19 @@ SILENT = "it was silent for longer than its session timeout"
 
 
 class EventLines:
-    """names: short ones of members; one_day: whether all events are of one day, so that times suffice;
+    """numbers: those of members; one_day: whether all events are of one day, so that times suffice;
     packet_width: of the column of packet numbers, 0 for none; links: what lines owe to others."""
 
     def __init__(
         self,
-        names: Mapping[str, str],
+        numbers: MemberNumbers,
         *,
         one_day: bool,
         packet_width: int = 0,
         links: StoryLinks | None = None,
     ) -> None:
         self._links = links or StoryLinks()
-        self._names = names
+        self._numbers = numbers
         self._one_day = one_day
         self._packet_width = packet_width
 
@@ -285,7 +286,7 @@ class EventLines:
 
     def name(self, member_id: str | None) -> str:
         """A member as it is shown."""
-        return "a member" if member_id is None else self._names.get(member_id, shown(member_id))
+        return self._numbers.name(member_id)
 
     def cause(self, event: RebalanceBegan | RebalanceEnded) -> str:
         """The cause of a rebalance, in words."""

@@ -64,10 +64,12 @@ _MEMBER_GONE = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE
 
 @dataclass(slots=True)
 class Incident:
-    """One. time_ns: when it began; lines: what it was, and what it cost."""
+    """One. time_ns: when it began; lines: what it was, and what it cost; cost_ns: for how long partitions had
+    no consumer, or the group no coordinator or no assignment."""
 
     time_ns: int
     lines: list[str]
+    cost_ns: int = 0
 
 
 def incidents(
@@ -99,14 +101,15 @@ def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
             continue
         began_ns = event.time_ns or 0
         fins = f"it ended {count(event.connections, 'connection')}{_packets(event.packets[:2])}"
+        length_ns = 0 if event.until_ns is None else event.until_ns - began_ns
         if event.until_ns is None:
             text = f"the coordinator {shown(event.broker)} went away and did not come back: {fins}"
         else:
-            text = f"the coordinator {shown(event.broker)} was away for {duration(event.until_ns - began_ns)}"
+            text = f"the coordinator {shown(event.broker)} was away for {duration(length_ns)}"
             is_another = event.answered_by not in (None, event.broker)
             text += f", then {shown(event.answered_by or '')} took over" if is_another else ""
             text += f": {fins}; sessions began again at {clock(event.until_ns)}"
-        yield Incident(began_ns, [text])
+        yield Incident(began_ns, [text], length_ns)
 
 
 def _holes(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
@@ -145,7 +148,8 @@ def _departures(
             together.append([event])
     for group in together:
         began_ns = min(_began_ns(event) for event in group)
-        yield Incident(began_ns, [_departure(group, joins, numbers), *_cost(group, rows)])
+        cost_ns, cost = _cost(group, rows)
+        yield Incident(began_ns, [_departure(group, joins, numbers), *cost], cost_ns)
 
 
 def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
@@ -249,8 +253,8 @@ def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbe
     return ""
 
 
-def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> list[str]:
-    """The partitions that had no consumer in the rebalances that these members caused."""
+def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> tuple[int, list[str]]:
+    """For how long, and which partitions had no consumer in the rebalances that these members caused."""
     ids = {event.member_id for event in group}
     times = [event.time_ns or 0 for event in group]
     gaps: Counter[TopicPartition] = Counter()
@@ -264,8 +268,9 @@ def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> list[str]:
             partition = TopicPartition(gap.topic, gap.partition)
             gaps[partition] = max(gaps[partition], gap.until_ns - gap.since_ns)
     if not gaps:
-        return []
-    return [f"{shown(ranges(gaps))} had no consumer for up to {duration(max(gaps.values()))}"]
+        return 0, []
+    longest_ns = max(gaps.values())
+    return longest_ns, [f"{shown(ranges(gaps))} had no consumer for up to {duration(longest_ns)}"]
 
 
 # --- rebalances, refusals, commits, protocols ---
@@ -280,7 +285,8 @@ def _long(
             length_ns, unsettled = part.length_ns or 0, part.outcome in ("superseded", "unfinished")
             if length_ns < LONG_NS and part.outcome != "unfinished":
                 continue
-            yield Incident(part.began_ns or 0, [_length(number, part, errors, numbers, unsettled)])
+            text = _length(number, part, errors, numbers, unsettled)
+            yield Incident(part.began_ns or 0, [text], length_ns)
 
 
 def _length(

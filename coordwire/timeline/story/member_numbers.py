@@ -1,18 +1,26 @@
 """The members of a group by short numbers, #1, #2, … in the order in which they came, and who they are.
 
 Rules: a member id has one number in the whole story; a client that is in again under another id has another
-number. Text from outside reaches the terminal with its control characters escaped.
+number. A number has the client's id beside it, "#2 (till)", one for several members of it. Text from outside
+reaches the terminal with its control characters escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from coordwire.capture.printable import shown
 from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft
 
 __all__ = ["MemberNumbers", "Stay"]
+
+LONG_CLIENT = 24
+"""Characters of a client's id that are beside a number."""
+
+MOST_NAMED = 20
+"""Members that are named together; of more the others are counted."""
 
 
 @dataclass(slots=True)
@@ -61,14 +69,27 @@ class MemberNumbers:
     def number(self, member_id: str) -> int:
         return self.numbers.setdefault(member_id, len(self.numbers) + 1)
 
+    def client(self, member_id: str) -> str:
+        """The client id of a member that was in; "" if it is not known."""
+        stay = self.stays.get(member_id)
+        event = None if stay is None else stay.joined or stay.departure
+        return (event.client_id or "") if event is not None else ""
+
     def name(self, member_id: str | None, client_id: str | None = None) -> str:
         """A member as it is shown; the client's id for one that never was in."""
         if member_id in self.numbers:
-            return f"#{self.numbers[member_id]}"
+            return self.names((member_id,))
         return shown(client_id or member_id or "a member")
 
     def names(self, member_ids: Iterable[str | None]) -> str:
-        """Several, in the order of their numbers."""
+        """Several, in the order of their numbers: "#1 #2 (till), #5 (web)"."""
         known = {member_id for member_id in member_ids if member_id is not None}
-        order = sorted(known, key=lambda member_id: (self.numbers.get(member_id, 1 << 30), member_id))
-        return " ".join(self.name(member_id) for member_id in order)
+        unknown = sorted(known - self.numbers.keys())[:MOST_NAMED]
+        order = sorted(known & self.numbers.keys(), key=self.numbers.__getitem__)[: MOST_NAMED - len(unknown)]
+        texts = []
+        for client, members in groupby(order, self.client):
+            numbers = " ".join(f"#{self.numbers[member_id]}" for member_id in members)
+            cut = client if len(client) <= LONG_CLIENT else f"{client[:LONG_CLIENT]}…"
+            texts.append(f"{numbers} ({shown(cut)})" if client else numbers)
+        unnamed = len(known) - len(order) - len(unknown)
+        return ", ".join([*texts, *map(shown, unknown)]) + (f" and {unnamed:,} more" if unnamed else "")

@@ -1,21 +1,24 @@
 """The rebalances of a group as a table, a row each.
 
 Strategy: a rebalance that another one overtakes goes on in that one, so that both are one row, with the
-epochs of both. Rules: the columns keep their widths, whatever the terminal's; the cause takes what is left,
-and is cut there; `--rebalance N` has all of a row.
+epochs of both. `HEADS` and `cells` are the table on every surface; `table` lays it out for a terminal. Rules:
+the cause is never cut: on a narrow terminal the packet, then the epoch make room for it, and what is still
+too long goes on below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from textwrap import wrap
 
-from coordwire.capture.printable import Pieces
+from coordwire.capture.printable import Pieces, shown
 from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, RebalanceEnded
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.wording import clock, duration
 
-__all__ = ["TableRow", "causes", "rows", "table"]
+__all__ = ["HEADS", "NUMBERS", "WHY", "TableRow", "causes", "cells", "is_bad", "rows", "table"]
 
 GAP_NS = 1_000_000_000
 """A rebalance that begins later than this after one that was given up is not the same."""
@@ -37,6 +40,18 @@ _WHY: dict[Cause, str] = {
     "unknown": "not shown",
 }
 _JOINS = frozenset({"first_member", "new_member"})
+_OUTCOMES = {"superseded": "given up", "unfinished": "not over", "not_needed": "not needed"}
+
+HEADS = (
+    "", "began", "took", "why", "members", "partitions moved", "longest without a consumer", "epoch",
+    "packet",
+)  # fmt: skip
+NUMBERS = (0, 4, 5, 8)
+"""The columns that are set to the right."""
+
+WHY, EPOCH, PACKET = 3, 7, 8
+SHORTEST_WHY = 20
+HEAD_LINES = 3
 
 
 @dataclass(slots=True)
@@ -124,60 +139,77 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
         by_cause.setdefault("new_member", []).extend(later)
     texts = []
     for cause, members in by_cause.items():
-        named_members = numbers.names(members) or numbers.name(None, clients.get(cause))
-        text = _WHY[cause].format(named_members)
-        texts.append(
-            text.replace(" joins", " join") if " " in named_members and cause == "new_member" else text
-        )
+        text = _WHY[cause].format(numbers.names(members) or numbers.name(None, clients.get(cause)))
+        several = cause == "new_member" and len({*members} - {None}) > 1
+        texts.append(text.replace(" joins", " join") if several else text)
     reason = next(
         (part.detail for part in row.parts if part.cause in ("member_rejoined",) and part.detail), ""
     )
-    return ", ".join(texts) + (f": {reason}" if reason else "")
+    outcome = _OUTCOMES.get(row.last.outcome)
+    return ", ".join(texts) + (f": {shown(reason)}" if reason else "") + (f"; {outcome}" if outcome else "")
+
+
+def cells(number: int, row: TableRow, numbers: MemberNumbers) -> list[str]:
+    """A row's texts, below `HEADS`. number: the row's, from 1."""
+    last = row.last
+    members = f"{len(last.members)}" if last.members and last.outcome != "not_needed" else ""
+    return [
+        f"{number}",
+        "" if row.began_ns is None else clock(row.began_ns),
+        duration(row.length_ns) if row.length_ns else "-",
+        causes(row, numbers),
+        "0" if last.outcome == "empty" else members,
+        f"{len(last.moved)}" if last.moved else "-",
+        duration(row.longest_idle_ns) if row.longest_idle_ns else "-",
+        row.epochs(),
+        "" if last.packet is None else f"{last.packet}",
+    ]
+
+
+def is_bad(row: TableRow) -> bool:
+    """Whether it took long, or did not come to an end."""
+    return (row.length_ns or 0) > 10_000_000_000 or row.last.outcome in ("superseded", "unfinished")
 
 
 def table(
     rows_shown: Sequence[TableRow], numbers: MemberNumbers, width: int, *, first: int = 1
 ) -> Iterator[Pieces]:
-    """The table's lines: a head, and one a row. first: the number of the first row."""
-    packets = len(str(max((row.last.packet or 0 for row in rows_shown), default=0)))
-    texts = [_columns(number, row, packets) for number, row in enumerate(rows_shown, first)]
-    heads = ["", "began", "epoch", "took", "in", "why", "moved", "idle ≤", "packet"]
-    widths = [max(len(head), *(len(text[at]) for text in texts)) for at, head in enumerate(heads)]
-    spare = width - 3 - sum(widths) + widths[5] - 2 * (len(heads) - 1)
-    whys = [causes(row, numbers) for row in rows_shown]
-    widths[5] = max(min(max(map(len, (*whys, "why"))), spare), 12)
-    yield [("   " + _line(heads, widths), "note")]
-    for text, cause, row in zip(texts, whys, rows_shown, strict=True):
-        text[5] = cause if len(cause) <= widths[5] else f"{cause[: widths[5] - 1]}…"
-        slow = (row.length_ns or 0) > 10_000_000_000
-        unsettled = row.last.outcome in ("superseded", "unfinished")
-        yield [("   " + _line(text, widths), "bad" if slow or unsettled else "plain")]
+    """The table's lines: a head, and one or more a row. first: the number of the first row."""
+    texts = [cells(number, row, numbers) for number, row in enumerate(rows_shown, first)]
+    columns = list(range(len(HEADS)))
+    widths = [max(_head_width(head), *(len(text[at]) for text in texts)) for at, head in enumerate(HEADS)]
+    for column in (PACKET, EPOCH):
+        if _spare(columns, widths, width) < widths[WHY]:
+            columns.remove(column)
+    widths[WHY] = min(widths[WHY], max(_spare(columns, widths, width), SHORTEST_WHY))
+    heads = [wrap(head, widths[at]) for at, head in enumerate(HEADS)]
+    lines = max(len(heads[at]) for at in columns)
+    heads = [[""] * (lines - len(head)) + head for head in heads]
+    yield from ([(line, "note")] for line in _lines(heads, columns, widths))
+    for text, row in zip(texts, rows_shown, strict=True):
+        style = "bad" if is_bad(row) else "plain"
+        wrapped = [wrap(cell, widths[at], break_on_hyphens=False) for at, cell in enumerate(text)]
+        yield from ([(line, style)] for line in _lines(wrapped, columns, widths))
 
 
-def _columns(number: int, row: TableRow, packets: int) -> list[str]:
-    last = row.last
-    length = duration(row.length_ns) if row.length_ns else "-"
-    if last.outcome == "superseded":
-        length = f"{length}, given up"
-    elif last.outcome == "unfinished":
-        length = f"{length}, not over"
-    elif last.outcome == "not_needed":
-        length = "not needed"
-    members = f"{len(last.members)}" if last.members and last.outcome != "not_needed" else ""
-    members = "0" if last.outcome == "empty" else members
-    began = "" if row.began_ns is None else clock(row.began_ns)
-    moved = len(last.moved)
-    idle = duration(row.longest_idle_ns) if row.longest_idle_ns else "-"
-    packet = "" if last.packet is None else f"{last.packet:>{packets}}"
-    return [f"{number}", began, row.epochs(), length, members, "", f"{moved}" if moved else "-", idle, packet]
+def _head_width(head: str) -> int:
+    """The least width at which a heading has at most `HEAD_LINES` lines."""
+    width = max(map(len, head.split()), default=1)
+    while len(wrap(head, width)) > HEAD_LINES:
+        width += 1
+    return width
 
 
-_RIGHT = {0, 4, 6, 8}
+def _spare(columns: Sequence[int], widths: Sequence[int], width: int) -> int:
+    """What these columns leave of a line for the cause."""
+    return width - 3 - sum(widths[at] for at in columns if at != WHY) - 2 * (len(columns) - 1)
 
 
-def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        text.rjust(width) if at in _RIGHT else text.ljust(width)
-        for at, (text, width) in enumerate(zip(texts, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
+def _lines(texts: Sequence[list[str]], columns: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
+    """A row's lines. texts: of each column, its lines."""
+    for line in zip_longest(*(texts[at] for at in columns), fillvalue=""):
+        parts = [
+            text.rjust(widths[at]) if at in NUMBERS else text.ljust(widths[at])
+            for at, text in zip(columns, line, strict=True)
+        ]
+        yield f"   {'  '.join(parts)}".rstrip()

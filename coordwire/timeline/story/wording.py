@@ -1,5 +1,5 @@
-"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short, and
-the verdict on a group, such as `5 rebalances in 23 s, all from c's restarts; t-0 had no consumer for 1.9 s`.
+"""The words of a timeline for people: causes, lengths of time, partitions in short, and the verdict
+on a group's rebalances, such as `5 rebalances in 23 s, all from c's restarts; t-0 had no consumer for 1.9 s`.
 
 Rules of the verdict: a client that caused half of the rebalances or more is named, with its deed; of the
 partitions that had a consumer and then none, those are named that had none for longest in all; the records
@@ -8,27 +8,19 @@ that waited are those by which the group's lag grew meanwhile, where it was meas
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 
 from coordwire.capture.flows import format_time
-from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
     Cause,
-    GroupEvent,
     Leaving,
-    MemberJoined,
-    MemberLeft,
     TopicPartition,
 )
 from coordwire.timeline.totals import GroupStory
 
 LONG_NAMES = 40
 """If the names of partitions have more characters, they are counted."""
-
-SHORT = 8
-"""Characters of a member id that are shown after its client id."""
 
 CAUSES: dict[Cause, str] = {
     "first_member": "{} is the first member",
@@ -54,25 +46,6 @@ LEAVINGS: dict[Leaving, str] = {
     "left": "left", "left_for_now": "left for now (static)", "session_timeout": "timed out",
     "removed": "was removed", "fenced": "was fenced", "not_rejoined": "didn't join again",
 }  # fmt: skip
-
-
-def short_names(events: Iterable[GroupEvent]) -> dict[str, str]:
-    """Member ids as they are shown: the client's name and some characters, where that distinguishes them."""
-    clients = {
-        event.member_id: event.client_id or ""
-        for event in events
-        if isinstance(event, MemberJoined | MemberLeft)
-    }
-    short = {member_id: _shortened(member_id, client) for member_id, client in clients.items()}
-    uses = Counter(short.values())
-    return {member_id: name if uses[name] == 1 else shown(member_id) for member_id, name in short.items()}
-
-
-def _shortened(member_id: str, client_id: str) -> str:
-    prefix = f"{client_id}-" if client_id and member_id.startswith(f"{client_id}-") else ""
-    suffix = member_id[len(prefix) :]
-    named = prefix or (f"{client_id}/" if client_id and client_id != member_id else "")
-    return shown(f"{named}{suffix}" if len(suffix) <= 2 * SHORT else f"{named}{suffix[:SHORT]}…")
 
 
 def ranges(partitions: Iterable[TopicPartition]) -> str:

@@ -1,0 +1,223 @@
+"""What a group's story says, whatever shows it: the verdict, its facts, incidents, rebalances, members.
+
+Strategy: made once from the group's events; the terminal (`overview`), HTML (`story_page`), the picture
+(`lanes`) and JSON lay out these texts, and add none of their own. Rules: texts are whole, and are not yet
+escaped for what shows them but for control characters; lists are bounded, and say what they leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from coordwire.capture.printable import shown
+from coordwire.enums import ErrorCode
+from coordwire.timeline.events import Assignment
+from coordwire.timeline.story.collected import CollectedGroup
+from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.incidents import Incident, incidents
+from coordwire.timeline.story.member_numbers import MemberNumbers, Stay
+from coordwire.timeline.story.rebalance_table import TableRow, rows
+from coordwire.timeline.story.story_links import StoryLinks
+from coordwire.timeline.story.wording import (
+    LEAVINGS,
+    clock,
+    count,
+    day,
+    duration,
+    error_name,
+    ranges,
+    stamp,
+    verdict,
+)
+
+__all__ = ["MemberLine", "StoryContents"]
+
+MOST_IN, MOST_GONE = 200, 40
+"""So many members that are in, and that went, are listed."""
+
+_KINDS = {
+    "classic": "classic group", "consumer": "consumer group (KIP-848)", "share": "share group",
+    "streams": "streams group", "draft": "group of a draft", "zookeeper": "group in ZooKeeper",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLine:
+    """A member's line: its number, and the parts of what is known of it."""
+
+    number: str
+    notes: tuple[str, ...]
+
+
+class StoryContents:
+    """One group's story. rows: its rebalances, as the table has them; numbers: its members'."""
+
+    def __init__(self, group: CollectedGroup) -> None:
+        self.totals = group.totals()
+        self.events = group.events
+        self.members = group.members
+        self.numbers = MemberNumbers.of(group.members)
+        self.links = StoryLinks.of(self.events, group.members)
+        self.rows: list[TableRow] = rows(self.events)
+
+    # --- the head ---
+
+    @property
+    def name(self) -> str:
+        return shown(self.totals.group) if self.totals.group else "no group that is known"
+
+    @property
+    def kind(self) -> str:
+        return _KINDS[self.totals.kind] if self.totals.kind else ""
+
+    @property
+    def coordinator(self) -> str:
+        return f"coordinator {shown(self.totals.coordinator)}" if self.totals.coordinator else ""
+
+    @property
+    def times(self) -> tuple[str, str]:
+        """From when to when, to the second: with the day, and without it if it is one day's; "" for none."""
+        first_ns, last_ns = self.totals.first_ns, self.totals.last_ns
+        if first_ns is None or last_ns is None:
+            return "", ""
+        first, last = stamp(first_ns)[:-4], stamp(last_ns)[:-4]
+        if day(first_ns) != day(last_ns):
+            return f"{first} to {last} UTC", ""
+        last = last.partition(" ")[2]
+        return f"{first} to {last} UTC", f"{first.partition(' ')[2]} to {last} UTC"
+
+    @cached_property
+    def incidents(self) -> list[Incident]:
+        return incidents(self.events, self.members, self.rows, self.numbers)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What happened, who, what it cost: the incident that cost most time, of several the first; where
+        there is none, the rebalances."""
+        if not self.incidents:
+            return shown(verdict(self.totals)) if self.totals.rebalances else "no incident"
+        worst = max(self.incidents, key=lambda incident: incident.cost_ns)
+        deed, *costs = worst.lines
+        number = len(self.incidents)
+        head = "1 incident, at" if number == 1 else f"{number:,} incidents, the worst at"
+        return f"{head} {clock(worst.time_ns)}: {', '.join((deed.partition('; ')[0], *costs))}"
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """The sentences at the head, the verdict first, each with the name of its style."""
+        totals = self.totals
+        yield self.verdict, "bad" if self.incidents else "head"
+        if totals.rebalances:
+            if self.incidents:
+                yield shown(verdict(totals)), "head"
+            yield from self._lengths()
+        parts = [f"{count(totals.joined, 'member')} joined"] if totals.joined else []
+        parts += [count(totals.generations, "generation")] if totals.generations else []
+        parts += [count(totals.commits, "commit")] if totals.commits else []
+        if totals.first_ns is None:
+            parts += ["no times are known"]
+        elif parts and totals.last_ns != totals.first_ns:
+            parts[-1] += f" in {duration((totals.last_ns or 0) - totals.first_ns)}"
+        if parts:
+            yield ", ".join(parts), "plain"
+        if totals.lag:
+            open_lag = {partition: lag for partition, lag in totals.lag.items() if lag > 0}
+            most = max(open_lag, key=lambda partition: open_lag[partition], default=None)
+            text = f"lag at the end {sum(open_lag.values()):,}"
+            if most is not None:
+                text += f", most in {shown(most.topic)}-{most.partition}: {open_lag[most]:,}"
+            yield text, "busy" if open_lag else "good"
+        beyond = {partition: -lag for partition, lag in totals.lag.items() if lag < 0}
+        if beyond:
+            most = max(beyond, key=lambda partition: beyond[partition])
+            text = f"committed beyond the end in {count(len(beyond), 'partition')}"
+            yield f"{text}, most in {shown(most.topic)}-{most.partition}: {beyond[most]:,}", "bad"
+        errors = set(totals.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
+        if errors:
+            counts = [entry for entry in totals.errors.most_common() if entry[0] in errors]
+            yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
+
+    def _lengths(self) -> Iterator[tuple[str, str]]:
+        """How long rebalances took, as far as that is known: a log does not show when most of them began."""
+        totals = self.totals
+        if not totals.rebalancing_ns:
+            if totals.unmeasured:
+                yield "the input does not show how long that took", "plain"
+            return
+        text = f"{duration(totals.rebalancing_ns)} of rebalancing in all"
+        if totals.unmeasured:
+            text += f", without {totals.unmeasured:,} of unknown length"
+        if totals.longest is not None and totals.longest.length_ns:
+            cause = EventLines(self.numbers, one_day=True, links=self.links).cause(totals.longest)
+            text += f"; the longest {duration(totals.longest.length_ns)}: {cause}"
+        yield text, "plain"
+
+    # --- rebalances ---
+
+    def rebalances_title(self) -> str:
+        """How many rebalances, and in how many rows."""
+        number, needed = len(self.rows), self.totals.rebalances
+        return f"Rebalances ({needed} in {number} rows)" if needed > number else f"Rebalances ({number})"
+
+    @property
+    def worst_rebalance(self) -> int | None:
+        """The number of the rebalance with the longest gap, else of the longest; None if there are none."""
+        return max(range(1, len(self.rows) + 1), key=self.weight, default=None)
+
+    def weight(self, number: int | None) -> tuple[int, int]:
+        """How long partitions had no consumer in a rebalance, and how long it took."""
+        if number is None:
+            return -1, -1
+        row = self.rows[number - 1]
+        return row.longest_idle_ns, row.length_ns or 0
+
+    # --- members ---
+
+    def presence(self) -> Iterator[tuple[str, list[MemberLine], int]]:
+        """Who is in at the end, and who went: a title, the lines, and how many more there are."""
+        stays = self.numbers.stays
+        within = {name: stay for name, stay in stays.items() if stay.is_in}
+        former = {name: stay for name, stay in stays.items() if not stay.is_in}
+        has, standby = self._assigned()
+        if stays:
+            selected = list(within.items())[:MOST_IN]
+            lines = [self._member(name, stay, has.get(name), standby.get(name)) for name, stay in selected]
+            yield f"In at the end ({len(within)})", lines, len(within) - len(selected)
+        if former:
+            selected = list(former.items())[:MOST_GONE]
+            lines = [self._member(name, stay) for name, stay in selected]
+            yield f"No longer in ({len(former)})", lines, len(former) - len(selected)
+
+    def _assigned(self) -> tuple[dict[str, Assignment], dict[str, Assignment]]:
+        """What each member has since the group was last steady, and its standby tasks."""
+        for row in reversed(self.rows):
+            if row.last.outcome == "steady":
+                has, standby = row.last.assignments, row.last.standby
+                return {part.member_id: part for part in has}, {part.member_id: part for part in standby}
+        return {}, {}
+
+    def _member(
+        self, name: str, stay: Stay, assignment: Assignment | None = None, standby: Assignment | None = None
+    ) -> MemberLine:
+        join, departure = stay.joined, stay.departure
+        client = self.numbers.client(name)
+        notes = [shown(client)] if client else []
+        notes += [shown(name.removeprefix(f"{client}-")[:8] + "…" if len(name) > 16 else name)]
+        if join is not None:
+            notes += [f"from {shown(join.host)}"] if join.host else []
+            notes += [f"static {shown(join.instance_id)}"] if join.instance_id is not None else []
+            if join.kind == "consumer" and join.protocols:
+                notes.append(f"assignor {shown(', '.join(join.protocols))}")
+            if join.time_ns:
+                notes.append(("since " if departure is None else "in ") + clock(join.time_ns))
+        if departure is not None:
+            time = f" {clock(departure.time_ns)}" if departure.time_ns else ""
+            notes.append(f"{LEAVINGS[departure.how]}{time}")
+        elif stay.heir is not None:
+            notes.append(f"its place has {self.numbers.name(stay.heir)}")
+        if assignment is not None:
+            notes.append(shown(ranges(assignment.partitions)) or "nothing")
+        if standby is not None:
+            notes.append(f"standby {shown(ranges(standby.partitions))}")
+        return MemberLine(f"#{self.numbers.numbers[name]}", tuple(notes))
