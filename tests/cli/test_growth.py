@@ -396,7 +396,7 @@ def test_a_round_is_linear_in_groups() -> None:
         board.measure(dict.fromkeys(board.partitions(), 9))
         board.unread()
         list(board.lags())
-        list(board.rows())
+        list(board.views())
         board.metrics()
 
     assert_linear(board_of, look, n=300)

@@ -426,7 +426,7 @@ def test_groups_that_are_gone_are_forgotten() -> None:
         board.add(committed(f"console-{number}"))
         board.add(committed(f"console-{number}", removed=number > 0))
     board.measure({})
-    assert [row[0] for row in board.rows()] == ["console-0", "members"]
+    assert [view.group for view in board.views()] == ["console-0", "members"]
     assert "console-1" not in board.metrics()
     board.add(
         MemberLeft(
@@ -435,7 +435,7 @@ def test_groups_that_are_gone_are_forgotten() -> None:
         )
     )  # fmt: skip
     board.measure({})
-    assert [row[0] for row in board.rows()] == ["console-0"]
+    assert [view.group for view in board.views()] == ["console-0"]
 
 
 def test_the_log_of_groups_that_are_gone_takes_no_memory() -> None:
@@ -465,7 +465,7 @@ def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     board = GroupBoard()
     for number in range(100):
         board.add(committed(f"group-{number:02}"))
-    assert [row[0] for row in board.rows()] == [f"group-{number}" for number in range(90, 100)]
+    assert [view.group for view in board.views()] == [f"group-{number}" for number in range(90, 100)]
 
 
 # --- scrapers ---
