@@ -170,8 +170,12 @@ def test_an_interface_on_a_terminal(tmp_path: Path, option: str | None) -> None:
 def test_standard_input_that_is_live() -> None:
     capture = (DATA / "captures" / "kpy__tansu__group-range.pcap").read_bytes()
     command = [sys.executable, "-m", "coordwire", "timeline", "--live", "-"]
-    for words, first in ((command, "── g-kpy-range ──"), ([*command, "--format=json"], '{"event":')):
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for words, first in (
+        (command, "── g-kpy-range ──"),
+        ([*command, "--format=json", "--rebalances"], '{"event":'),
+    ):
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=buffered)
         try:
             assert process.stdin is not None
             assert process.stdout is not None
