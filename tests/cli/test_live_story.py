@@ -29,7 +29,7 @@ from tests.cli.terminals import ERASE, WAIT, Terminal, on_terminal, visible
 pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
 
 DATA = Path(__file__).parent.parent / "data"
-JOINED = r"^ +\d\d:\d\d:\d\d\.\d{3} +\d+ +\+ till-3-.* is in"
+JOINED = r"^ +\d\d:\d\d:\d\d\.\d{3} +\d+ +\+ #1 \(till-3\) is in"
 STATUS = r"1 connection, \d+ frames, 1 group, last rebalance \d+ s ago.*; Ctrl-C for the story"
 STORY = r"^In at the end \(1\)|^No longer in \(1\)"
 
@@ -50,7 +50,7 @@ def use(bootstrap: str, terminal: Terminal) -> None:
         terminal.wait_for(STATUS)
         identity = MemberIdentity(member_id=member.member_id)
         peer.ask(LeaveGroupRequest(group_id="payments", members=[identity]), 3)
-        terminal.wait_for(r"^ .* - till-3-.* left")
+        terminal.wait_for(r"^ .* - #1 \(till-3\) left")
 
 
 def check(text: str, width: int) -> None:
@@ -246,7 +246,7 @@ def test_events_wait_for_those_that_come_late(
     lines.add(joined("early", 1_000_000))
     assert lines.due(clock.now) == []
     clock.now += HOLD / 2
-    assert [line.split()[0] for line in lines.due(clock.now)] == ["early", "late"]
+    assert [line.split()[:2] for line in lines.due(clock.now)] == [["#1", "(early)"], ["#2", "(late)"]]
     assert lines.due(clock.now + 100) == []
 
 

@@ -329,7 +329,7 @@ def test_growth(make: Callable[[int], list[Entry | ConnectionEnd]], monkeypatch:
     monkeypatch.setattr(lag, "MOST_AT_ONCE", 10)
     monkeypatch.setattr(commits, "MOST_OF_ONE", 10)
 
-    def read(entries: list[Entry]) -> None:
+    def read(entries: list[Entry | ConnectionEnd]) -> None:
         for _ in timeline(entries):
             pass
 
