@@ -38,6 +38,7 @@ __all__ = [
     "MemberLeft",
     "Moved",
     "OffsetCommitted",
+    "OffsetReset",
     "Outcome",
     "RebalanceBegan",
     "RebalanceCost",
@@ -232,9 +233,10 @@ class MemberJoined(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLeft(GroupEvent):
-    """A member is out. how: "left" by itself or an operator (`reason` where given), "left_for_now" as a
-    static member does; "session_timeout", "removed", "not_rejoined" are inferred where a capture is read;
-    "fenced" it was answered. ending: of those that are inferred, where the capture shows connections."""
+    """A member is out. how: "left" by itself (`reason` where given), "left_for_now" as a static member does;
+    "removed" by another client, an operator's mostly, or, where it is inferred, as its coordinator does not
+    know it any more; "session_timeout", "not_rejoined" are inferred where a capture is read; "fenced" it was
+    answered. ending: of those that are inferred, where the capture shows connections."""
 
     member_id: str
     client_id: str | None
@@ -359,6 +361,19 @@ class OffsetCommitted(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetReset(GroupEvent):
+    """A client that is not a member set a group's committed offset back, or deleted it. client_id: whose
+    request it was; before: what was committed, None where that was not seen; offset: what is since, None if
+    it was deleted (OffsetDelete)."""
+
+    client_id: str | None
+    topic: str
+    partition: int
+    before: int | None
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagMeasured(GroupEvent):
     """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
     offset last committed, or fetched from the coordinator; lag: the records between, below 0 where that
@@ -415,7 +430,7 @@ EVENTS: dict[type[GroupEvent], str] = {
     for cls in (
         CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
         GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
-        LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        OffsetReset, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

@@ -110,6 +110,20 @@ class Lag:
                 every.append(measured)
         return every
 
+    def committed_of(self, group: str, partition: TopicPartition) -> int | None:
+        """What a group has committed, as far as that was seen."""
+        groups = self._committed.get(self._partition(partition) if self._anew else partition)
+        if groups is None or group not in groups or self._is_past(group, groups):
+            return None
+        return groups[group][0]
+
+    def forgotten(self, group: str, partition: TopicPartition) -> None:
+        """What a group had committed in a partition was deleted."""
+        key = self._partition(partition) if self._anew else partition
+        if (groups := self._committed.get(key)) is not None:
+            groups.pop(group, None)
+        self._reported.pop((group, key), None)
+
     @property
     def has_ends(self) -> bool:
         """Whether the end of any partition is known, without which no lag is."""

@@ -96,14 +96,27 @@ def of_generation(rebalance: Rebalance) -> Trigger:
     trigger = rebalance.trigger
     if trigger.cause == "first_member" and trigger.inferred and rebalance.members:
         if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:
-            return trigger._replace(inferred=False, detail=f"generation {rebalance.generation}")
+            detail = f"generation {rebalance.generation}"
+            return _led(rebalance, trigger._replace(inferred=False, detail=detail))
         if rebalance.unjoined:
             detail = "others were in, whose joining isn't in the input"
             return trigger._replace(cause="new_member", detail=detail)
     if trigger.cause == "member_rejoined" and trigger.inferred and trigger.member_id == rebalance.leader:
         detail = trigger.detail or METADATA
         return Trigger("leader_rejoined", trigger.member_id, inferred=True, detail=detail)
+    if trigger.cause == "first_member" and not trigger.inferred:
+        return _led(rebalance, trigger)
     return trigger
+
+
+def _led(rebalance: Rebalance, trigger: Trigger) -> Trigger:
+    """The first member of a group is its leader, whichever request was seen first: if the one that seemed to
+    be the first is in the generation, too."""
+    leader = rebalance.leader
+    is_in = trigger.member_id in (rebalance.named or rebalance.joined)
+    if not leader or not (trigger.member_id is None or is_in):
+        return trigger
+    return trigger._replace(member_id=leader, client_id=None, asker=None)
 
 
 def of_rejoin_demand(group: Group, waiting: Iterable[Member], dead: Member | None) -> Trigger:

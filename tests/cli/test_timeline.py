@@ -41,6 +41,7 @@ KEYS = {
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",
     ],
+    "offsetReset": ["clientId", "topic", "partition", "before", "offset"],
     "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag", "reason"],
     "errorMet": [
         "api", "errorCode", "error", "memberId", "clientId", "topic", "partition", "message",

@@ -70,6 +70,12 @@ def _joined(events: list[Event], truth: Facts) -> Iterator[str]:
             yield f"{fact['member']} joined at {_clock(fact['time'])}, which isn't told"
 
 
+def _agrees(event: Event, how: str) -> bool:
+    """Whether a member went as its coordinator logged it, for which an admin's LeaveGroup is one as well."""
+    by_admin = event["how"] == "removed" and not event["inferred"]
+    return event["how"] in HOW[how] or (how == "left" and by_admin)
+
+
 def _left(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
     departures = [event for event in events if event["event"] == "memberLeft"]
     for fact in truth["left"]:
@@ -80,7 +86,7 @@ def _left(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
             others = [one["time"] for one in same]
             told = f"which is told for {others}" if others else "which isn't told"
             yield f"{who} went ({fact['how']}) at {_clock(when)}, {told}"
-        if results and not any(result["how"] in HOW[fact["how"]] for result in results):
+        if results and not any(_agrees(result, fact["how"]) for result in results):
             yield f"{who} went by {fact['how']}, told as {[result['how'] for result in results]}"
     for one in departures:
         times = [fact["time"] for fact in truth["left"] if fact["member"] == one["memberId"]]

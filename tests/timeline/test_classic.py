@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,14 +70,15 @@ def test_the_first_member() -> None:
 
 
 def test_the_first_member_of_some_with_one_client_id_is_who_asked_first() -> None:
-    """All of them wait for the group's first rebalance, and are answered in another order."""
+    """All of them wait for the group's first rebalance, are answered in another order, and the one whose
+    request was read first leads."""
     script = Script()
     asked = [script.join(name, member="") for name in "abc"]
     for request in asked:
         request.api_version = request.body_version = 3  # later ones are only given an id
     script.now += 3
-    script.joined(1, "c-id", *reversed(asked), members=["a-id", "b-id", "c-id"])
-    script.sync(1, {"c": {"t": [0]}, "a": {"t": [1]}, "b": {"t": [2]}})
+    script.joined(1, "a-id", *reversed(asked), members=["a-id", "b-id", "c-id"])
+    script.sync(1, {"a": {"t": [0]}, "c": {"t": [1]}, "b": {"t": [2]}})
     for entry in script.entries:
         if isinstance(entry, FrameEntry):
             entry.client_id = "app"
@@ -402,3 +405,15 @@ def test_any_order_and_any_loss_is_survived(data: st.DataObject) -> None:
         began += isinstance(event, RebalanceBegan)
         ended += isinstance(event, RebalanceEnded)
     assert began == ended
+
+
+def test_the_first_member_is_the_leader_whichever_request_was_seen_first() -> None:
+    """Before version 4 of JoinGroup a member has no id before its answer, and answers come all at once."""
+    script = Script()
+    requests = [replace(script.join(client, member=""), api_version=2) for client in "ba"]
+    script.entries[-2:] = requests
+    script.now = 3
+    script.joined(1, "a-id", *requests, members=["a-id", "b-id"])
+    script.sync(1, {"a": {"t": [0]}, "b": {"t": [1]}})
+    (ended,) = only(script.events(), RebalanceEnded)
+    assert (ended.cause, ended.member_id, ended.began_ns) == ("first_member", "a-id", requests[0].time_ns)

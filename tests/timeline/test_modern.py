@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -320,3 +322,31 @@ def test_a_change_of_a_topic_that_nobody_subscribes_to_is_no_cause() -> None:
     script.now += 1
     beat(script, "a", 4, 4, owns=[0, 1])
     assert "other" not in rebalances(script)[-1].detail
+
+
+def test_the_first_request_raises_the_epoch_first_whichever_is_answered_first() -> None:
+    script = Script()
+    joined(script, "a", 1, [0, 1, 2])
+    script.now = 10
+    beat(script, "b", 0, 2, owns=[], given=[], topics=["orders"])
+    beat(script, "c", 0, 2, owns=[], given=[], topics=["orders"])
+    beat(script, "a", 1, 1, given=[0, 1])
+    b, of_b, c, of_c, a, of_a = script.entries[-6:]
+    assert isinstance(of_c, FrameEntry)
+    assert isinstance(of_b, FrameEntry)
+    late_ns = (of_a.time_ns or 0) if isinstance(of_a, FrameEntry) else 0
+    late = [replace(of_c, time_ns=late_ns + 1_000_000), replace(of_b, time_ns=late_ns + 2_000_000)]
+    script.entries[-6:] = [b, c, a, of_a, *late]
+    script.now = 12
+    beat(script, "a", 1, 2, owns=[0, 1])
+    beat(script, "b", 2, 3, given=[2])
+    beat(script, "c", 2, 3, given=[])
+    beat(script, "a", 2, 3, given=[0])
+    beat(script, "a", 3, 3, owns=[0])
+    beat(script, "b", 3, 3, owns=[2])
+    beat(script, "c", 3, 3, given=[1])
+    beat(script, "c", 3, 3, owns=[1])
+    told = {one.generation: one for one in rebalances(script) if one.generation is not None}
+    assert isinstance(b, FrameEntry)
+    assert (told[2].cause, told[2].member_id, told[2].began_ns) == ("new_member", "b", b.time_ns)
+    assert (told[3].cause, told[3].member_id) == ("new_member", "c")

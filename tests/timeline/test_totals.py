@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Literal
+
 import pytest
 
-from coordwire.timeline.events import HowEnded, MemberEnding, MemberJoined, MemberLeft
+from coordwire.timeline.events import Cause, HowEnded, MemberEnding, MemberJoined, MemberLeft
+from coordwire.timeline.story.incidents import incidents
+from coordwire.timeline.story.member_numbers import MemberNumbers
+from coordwire.timeline.story.wording import verdict
 from coordwire.timeline.totals import GroupStory
 
 SOURCE = "capture.pcap"
@@ -35,3 +41,37 @@ def test_a_client_has_restarted_only_if_its_connections_ended(
     )  # fmt: skip
     story.add(joins(3, "c-2", "10.0.0.1:50001"))
     assert story.restarted == restarted
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [("assignment_changed", "2 clients and the coordinator"), ("unknown", "2 clients and others")],
+)
+def test_the_coordinator_is_no_client(cause: Cause, words: str) -> None:
+    story = GroupStory("g", rebalances=5)
+    joined: Cause = "new_member"
+    story.caused = {"a": Counter({joined: 2}), "b": Counter({joined: 2}), None: Counter({cause: 1})}
+    assert f"caused by {words}" in verdict(story)
+    del story.caused[None]
+    assert "caused by 2 clients" in verdict(story)
+
+
+@pytest.mark.parametrize(
+    ("kind", "deed"), [("consumer", "ended without leaving"), ("classic", "closed or was killed (static)")]
+)
+def test_a_static_member_closes_without_a_word_in_a_classic_group_only(
+    kind: Literal["consumer", "classic"], deed: str
+) -> None:
+    """One of KIP-848 says so, with epoch -2."""
+    events = [
+        MemberJoined(
+            group="g", time_ns=1, source=SOURCE, number=1, kind=kind, member_id="m", client_id="c", host=None,
+            instance_id="i",
+        ),
+        MemberLeft(
+            group="g", time_ns=2, source=SOURCE, number=2, member_id="m", client_id="c", instance_id="i",
+            how="session_timeout", inferred=True, ending=MemberEnding("closed", 1, (), 1, None, None),
+        ),
+    ]  # fmt: skip
+    (incident,) = incidents(events, events, [], MemberNumbers.of(events))
+    assert deed in incident.lines[0]

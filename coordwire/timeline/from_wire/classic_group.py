@@ -58,20 +58,22 @@ class ClassicGroup(ClassicState):
 
     # --- leaving ---
 
-    def leave_request(self, message: Any, place: Seen) -> None:
+    def leave_request(self, message: Any, client_id: str | None, place: Seen) -> None:
         self._confirmed_leavers.clear()
-        self._leaving = {name: (place, reason) for name, reason in leavers(self, message)}
+        self._leaving = {leaver.member_id: (place, leaver) for leaver in leavers(self, client_id, message)}
 
-    def leave_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+    def leave_response(
+        self, request: Any, client_id: str | None, message: Any, place: Seen, request_place: Seen
+    ) -> None:
         if message.error_code:
             self._leaving.clear()
             self.refused(message.error_code, request.member_id, place)
             return
-        leaving = leavers(self, request, message)
+        leaving = leavers(self, client_id, request, message)
         for answer in message.members:
             if answer.error_code and self._leaving.pop(answer.member_id, None) is not None:
                 self.refused(answer.error_code, answer.member_id, place)
-        for name, reason in leaving:
+        for name, reason, departure in leaving:
             self._leaving.pop(name, None)
             if name in self._confirmed_leavers or self.has_gone(name):
                 continue
@@ -81,7 +83,7 @@ class ClassicGroup(ClassicState):
                 moment = place  # its LeaveGroup waited for its JoinGroup's answer
             if self._causes and is_before(next(iter(self._causes)), moment):
                 self._begin_with_joins()  # the rebalance waits for this member until now
-            trigger = self.goes(name, moment, "left", reason or "LeaveGroup", reason=reason)
+            trigger = self.goes(name, moment, departure, reason or "LeaveGroup", reason=reason)
             self._known_from_start = True
             self._lose_member(trigger, moment)
         self._confirmed_leavers.clear()

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import subscribe_by_offer
+from coordwire.timeline.events import Leaving
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
@@ -91,9 +92,21 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
     return member
 
 
-def leavers(group: Group, request: Any, message: Any = None) -> list[tuple[str, str | None]]:
-    """The members that a LeaveGroup takes out, by its answer, with their reasons. message: None before the
-    answer."""
+BY_ADMIN = "member was removed by an admin"
+"""How the reason begins that Kafka's admin client gives."""
+
+
+class Leaver(NamedTuple):
+    """A member that a LeaveGroup takes out. departure: "removed", if it is not its own LeaveGroup."""
+
+    member_id: str
+    reason: str | None
+    departure: Leaving
+
+
+def leavers(group: Group, client_id: str | None, request: Any, message: Any = None) -> list[Leaver]:
+    """The members that a LeaveGroup takes out, by its answer, with their reasons. client_id: whose request it
+    is; message: None before the answer."""
     answered = () if message is None else message.members
     refused = {(answer.member_id, answer.group_instance_id) for answer in answered if answer.error_code}
     departing = []
@@ -102,7 +115,11 @@ def leavers(group: Group, request: Any, message: Any = None) -> list[tuple[str, 
         static = group.members.of_instance(instance_id)
         name = answer.member_id or (static.member_id if static else "")
         if name and (answer.member_id, instance_id) not in refused:
-            departing.append((name, getattr(answer, "reason", None)))
+            reason = getattr(answer, "reason", None)
+            member = group.members.get(name)
+            is_own = member is None or member.client_id is None or member.client_id == client_id
+            is_removed = not is_own or (reason or "").startswith(BY_ADMIN)
+            departing.append(Leaver(name, reason, "removed" if is_removed else "left"))
     return departing
 
 

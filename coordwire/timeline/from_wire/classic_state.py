@@ -24,7 +24,7 @@ from itertools import islice
 
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.evidence import Seen, is_before, remember
-from coordwire.timeline.from_wire.classic_requests import PendingJoins, is_heir
+from coordwire.timeline.from_wire.classic_requests import Leaver, PendingJoins, is_heir
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import Departures
 from coordwire.timeline.from_wire.member_death import Sessions
@@ -54,7 +54,7 @@ class ClassicState(Group):
         self.waiting = PendingJoins(MOST_WAITING)
         self._causes: OrderedDict[Seen, Trigger] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
-        self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
+        self._leaving: dict[str, tuple[Seen, Leaver]] = {}  # whose LeaveGroup waits
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
         self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
         self._all_in_until_ns = 0  # until then a member's session runs
@@ -334,8 +334,8 @@ class ClassicState(Group):
             return
         leaving = next((member_id for member_id in self._leaving if member_id in self.members), None)
         if leaving is not None:
-            moment, reason = self._leaves(leaving)
-            self._lose_member(Trigger("member_left", leaving, detail=reason or "LeaveGroup"), moment)
+            moment, trigger = self._leaves(leaving)
+            self._lose_member(trigger, moment)
             return
         if self.rebalance is not None and self.rebalance.joined_ns is not None:
             self.waiting.forget_before(self.rebalance.joined_ns)
@@ -388,12 +388,11 @@ class ClassicState(Group):
         self._lose_member(triggers[0], moment)
         return True
 
-    def _leaves(self, member_id: str) -> tuple[Seen, str | None]:
+    def _leaves(self, member_id: str) -> tuple[Seen, Trigger]:
         """A member whose LeaveGroup is not answered yet is out: others were answered for it."""
-        moment, reason = self._leaving.pop(member_id)
+        moment, (_, reason, departure) = self._leaving.pop(member_id)
         self._confirmed_leavers.add(member_id)
-        self.remove(member_id, moment, "left", reason=reason)
-        return moment, reason
+        return moment, self.goes(member_id, moment, departure, reason or "LeaveGroup", reason=reason)
 
     # --- silence that a JoinGroup shows ---
 

@@ -26,9 +26,9 @@ __all__ = ["OTHER_APIS", "OtherAnswers"]
 MOST_COORDINATORS = 10_000
 
 OTHER_APIS = frozenset(map(int, (
-    *CHANGES_TOPICS, ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA,
-    ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
-    ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
+    *CHANGES_TOPICS, ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LIST_OFFSETS,
+    ApiKey.METADATA, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS,
+    ApiKey.FIND_COORDINATOR, ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
 )))  # fmt: skip
 """The APIs whose answers say something, beside those about a group."""
@@ -52,6 +52,8 @@ class OtherAnswers:
             case ApiKey.OFFSET_FETCH:
                 self._groups.asks_offsets(entry.client_id, request)
                 yield from self._commits.fetched(request, message, place)
+            case ApiKey.OFFSET_DELETE:
+                yield from self._commits.deleted(entry.client_id, request.group_id, message, place)
             case ApiKey.LIST_OFFSETS:
                 yield from self._commits.offsets_listed(request, message, place)
             case ApiKey.METADATA:

@@ -15,7 +15,13 @@ from uuid import UUID
 from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import id_text
-from coordwire.timeline.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
+from coordwire.timeline.events import (
+    GroupEvent,
+    OffsetCommitted,
+    OffsetReset,
+    TopicPartition,
+    TransactionStep,
+)
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.rebalance_cost import Costs
 from coordwire.timeline.from_wire.repeated_answers import PartitionEnd
@@ -27,7 +33,10 @@ MOST_TRANSACTIONS = 10_000
 MOST_OF_ONE = 100
 """So many groups of one transaction are remembered: each of its steps is an event of each of them."""
 
-_committed = row_maker(OffsetCommitted)
+NO_GENERATION = -1
+"""That of a commit by a client that is not a member."""
+
+_committed, _reset = row_maker(OffsetCommitted), row_maker(OffsetReset)
 _new = tuple.__new__  # a named tuple's own goes through a function
 
 
@@ -71,11 +80,31 @@ class Commits:
                 ))  # fmt: skip
                 if code:
                     continue
+                if generation == NO_GENERATION and member_id is None and transactional_id is None:
+                    before = self.lag.committed_of(group, topic_partition)
+                    if before is not None and offset < before:
+                        events.append(_reset(
+                            group, time_ns, source, number, packet, client_id, name, partition, before,
+                            offset,
+                        ))  # fmt: skip
                 if transactional_id is None:
                     events += self.lag.committed(group, topic_partition, offset, place)
                 else:
                     self.lag.pending(transactional_id, group, topic_partition, offset)
         return events
+
+    def deleted(self, client_id: str | None, group: str, message: Any, place: Seen) -> Iterator[OffsetReset]:
+        """OffsetDelete, answered."""
+        for topic in message.topics:
+            for part in topic.partitions:
+                if not part.error_code:
+                    partition = TopicPartition(topic.name, part.partition_index)
+                    before = self.lag.committed_of(group, partition)
+                    self.lag.forgotten(group, partition)
+                    yield OffsetReset(
+                        group=group, **place._asdict(), client_id=client_id, topic=topic.name,
+                        partition=part.partition_index, before=before, offset=None,
+                    )  # fmt: skip
 
     def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """OffsetFetch, answered: the offsets that the coordinator has of the groups."""

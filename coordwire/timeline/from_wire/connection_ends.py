@@ -191,7 +191,8 @@ class ConnectionEnds:
         if requests is not None:
             at = request_entry
             requests.read = _new(Seen, (at.time_ns, at.capture, at.number, at.packet))
-            requests.unread = None
+            is_last = requests.last == requests.read
+            requests.unread = None if is_last else requests.last  # which is not answered yet
 
     def _speaks_on(self, flow: str, name: MemberName, kept_as: Kind) -> None:
         speakers = self._speakers.setdefault(flow, {})

@@ -234,14 +234,16 @@ class ConsumerGroup(ModernGroup):
         if member is not None and member.classic:
             self._alive(member, place)
 
-    def leave_request(self, message: Any, place: Seen) -> None:
+    def leave_request(self, message: Any, client_id: str | None, place: Seen) -> None:
         """It counts once it is answered."""
 
-    def leave_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+    def leave_response(
+        self, request: Any, client_id: str | None, message: Any, place: Seen, request_place: Seen
+    ) -> None:
         if message.error_code:
             return
-        for name, reason in leavers(self, request, message):
-            trigger = self.goes(name, request_place, "left", reason or "LeaveGroup", reason=reason)
+        for name, reason, departure in leavers(self, client_id, request, message):
+            trigger = self.goes(name, request_place, departure, reason or "LeaveGroup", reason=reason)
             self.departed(trigger, request_place, place)
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:

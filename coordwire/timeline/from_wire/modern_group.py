@@ -155,13 +155,14 @@ class ModernGroup(ModernState):
             has_other_topics = static is not None and member.topics != static.topics
             if has_other_topics and static is not None and static.topics:
                 self.raise_alone(trigger, request_place)
-            rebalance = self.disturbed(trigger, request_place)
+            trigger, joined_place = self.in_order(trigger, request_place)
+            rebalance = self.disturbed(trigger, joined_place)
             rebalance.join(member_id, request_place.time_ns)
-            another = rebalance.joined_ns is not None and rebalance.trigger.member_id != member_id
+            another = rebalance.joined_ns is not None and rebalance.trigger.member_id != trigger.member_id
             pattern = has_pattern(member.topics)
             new = trigger.cause in ("first_member", "new_member")
             if (new and (another or pattern)) or (has_other_topics and pattern):
-                self.causes.owe(trigger, request_place)
+                self.causes.owe(trigger, joined_place)
         known = old is not None or static is not None or request.member_epoch != JOIN
         self.add(member, place, rejoined=known)
         self.watch(member)

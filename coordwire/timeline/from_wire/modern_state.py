@@ -136,6 +136,20 @@ class ModernState(Group):
             self.causes.begin()
         return self.begin(trigger, place)
 
+    def in_order(self, trigger: Trigger, place: Seen) -> tuple[Trigger, Seen]:
+        """A member joins: what raises the epoch after the rebalance under way. Members that ask soon after
+        each other may be answered in another order, and the coordinator takes the first request first."""
+        rebalance = self.rebalance
+        if rebalance is None or rebalance.trigger.cause != "new_member" or trigger.cause != "new_member":
+            return trigger, place
+        began = rebalance.began
+        near_ns = (began.time_ns or 0) - (place.time_ns or 0)
+        if not 0 < near_ns < ASSIGNMENT_INTERVAL_NS:
+            return trigger, place
+        later, rebalance.trigger = rebalance.trigger, trigger
+        rebalance.began = began.at(place.time_ns)
+        return later, began
+
     def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
         """A member is out."""
         self.causes.departures += 1

@@ -446,7 +446,7 @@ class Timeline:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
         if key == _LEAVE:
-            group.leave_request(message, place)
+            group.leave_request(message, entry.client_id, place)
             return ()
         if key == _JOIN:
             group.join_request(entry, message, place, host_of(entry))
@@ -574,7 +574,7 @@ class Timeline:
         elif entry.api_key == _SYNC:
             group.sync_response(request, message, request_entry, place, host_of(request_entry))
         else:
-            group.leave_response(request, message, place, asked_place)
+            group.leave_response(request, request_entry.client_id, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)
 
 

@@ -24,6 +24,7 @@ from coordwire.timeline.events import (
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
+    OffsetReset,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
@@ -44,7 +45,7 @@ from coordwire.timeline.story.wording import (
     stamp,
 )
 
-__all__ = ["EventLines", "deletion_text", "stall_text"]
+__all__ = ["EventLines", "deletion_text", "reset_text", "stall_text"]
 
 SLOW_NS = 10_000_000_000
 MS = 1_000_000
@@ -103,6 +104,9 @@ class EventLines:
                 return [("✗ ", "bad"), (self._away(event), "bad")]
             case CoordinatorStalled():
                 return [("✗ ", "bad"), (stall_text(event, self._clock), "bad")]
+            case OffsetReset():
+                by = f" by {shown(event.client_id)}" if event.client_id else ""
+                return [("✗ ", "busy"), (f"committed offset changed{by}: {reset_text(event)}", "busy")]
             case CaptureHole():
                 text = f"the capture lacks {count(event.size, 'byte')} of {self.name(event.member_id)}"
                 return [("? ", "busy"), (f"{text}, {shown(event.flow)}", "busy")]
@@ -299,6 +303,13 @@ def deletion_text(event: GroupDeleted) -> str:
     """That a group was deleted, and by whom."""
     by = f" by {shown(event.client_id)}" if event.client_id else ""
     return f"the group was {_presumably(event)}deleted{by}"
+
+
+def reset_text(event: OffsetReset) -> str:
+    """What became of a committed offset."""
+    before = "" if event.before is None else f" {event.before:,} →"
+    after = "deleted" if event.offset is None else f"{event.offset:,}"
+    return f"{shown(event.topic)}-{event.partition}{before} {after}"
 
 
 def stall_text(event: CoordinatorStalled, clock: Callable[[int], str]) -> str:

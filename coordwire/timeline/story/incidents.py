@@ -25,10 +25,11 @@ from coordwire.timeline.events import (
     LagMeasured,
     MemberJoined,
     MemberLeft,
+    OffsetReset,
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.story.event_lines import deletion_text, stall_text
+from coordwire.timeline.story.event_lines import deletion_text, reset_text, stall_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -43,6 +44,9 @@ LONG_NS = 10_000_000_000
 
 MOST_REFUSALS = 8
 """So many kinds of refusals are shown."""
+
+MOST_RESETS = 6
+"""So many partitions of one request are named."""
 
 _EXPECTED = frozenset({
     ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.NOT_COORDINATOR,
@@ -82,6 +86,7 @@ def incidents(
         *_refusals(events, members, numbers),
         *_beyond(events),
         *_conversions(events, numbers),
+        *_resets(events),
     ]
     return sorted(problems, key=lambda incident: incident.time_ns)
 
@@ -124,7 +129,11 @@ def _departures(
     rows: Sequence[TableRow],
     numbers: MemberNumbers,
 ) -> Iterator[Incident]:
-    lost = [event for event in events if isinstance(event, MemberLeft) and event.how in _LOST]
+    lost = [
+        event
+        for event in events
+        if isinstance(event, MemberLeft) and event.how in _LOST and not _by_another(event)
+    ]
     lost.sort(key=lambda event: event.time_ns or 0)
     joins = [event for event in members if isinstance(event, MemberJoined)]
     together: list[list[MemberLeft]] = []
@@ -142,10 +151,18 @@ def _departures(
 def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
     """Members that left since they polled too late, or that an operator removed."""
     for event in events:
-        if isinstance(event, MemberLeft) and event.how == "left" and (event.reason or "") not in _PLAIN:
+        if not isinstance(event, MemberLeft):
+            continue
+        if _by_another(event) or (event.how == "left" and (event.reason or "") not in _PLAIN):
             packet = "" if event.packet is None else f" (packet {event.packet})"
-            text = f"{numbers.name(event.member_id)} left: {quoted(event.reason or '', 120)}{packet}"
-            yield Incident(event.time_ns or 0, [text])
+            deed = "was removed by an admin's LeaveGroup" if _by_another(event) else "left"
+            reason = f": {quoted(event.reason, 120)}" if event.reason else ""
+            yield Incident(event.time_ns or 0, [f"{numbers.name(event.member_id)} {deed}{reason}{packet}"])
+
+
+def _by_another(event: MemberLeft) -> bool:
+    """Whether a member did not leave by itself, but by the request of another client."""
+    return event.how == "removed" and not event.inferred
 
 
 def _kind(event: MemberLeft) -> tuple[str, str | None, bool]:
@@ -170,10 +187,11 @@ def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbe
     first, names = group[0], numbers.names(event.member_id for event in group)
     ending = first.ending
     packets = sorted({packet for event in group if event.ending for packet in event.ending.packets})
-    static = all(event.instance_id is not None for event in group)
+    kinds = {join.kind for event in group for join in joins if join.member_id == event.member_id}
+    static = kinds == {"classic"} and all(event.instance_id is not None for event in group)
     match None if ending is None else ending.how:
         case "closed":
-            deed = "closed (static)" if static else "ended without leaving"
+            deed = "closed or was killed (static)" if static else "ended without leaving"
             text = f"{names} {deed}{_packets(packets, 'FIN')}"
         case "reset":
             text = f"{names} ended without leaving{_packets(packets, 'RST')}"
@@ -352,6 +370,22 @@ def _conversions(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterat
             yield Incident(event.time_ns or 0, [text])
         elif isinstance(event, GroupDeleted):
             yield Incident(event.time_ns or 0, [deletion_text(event) + _packets([event.packet])])
+
+
+def _resets(events: Iterable[GroupEvent]) -> Iterator[Incident]:
+    """Committed offsets that an admin set back or deleted, once a request."""
+    requests: dict[tuple[str, int], list[OffsetReset]] = {}
+    for event in events:
+        if isinstance(event, OffsetReset):
+            requests.setdefault((event.source, event.number), []).append(event)
+    for resets in requests.values():
+        first = resets[0]
+        text = ", ".join(map(reset_text, resets[:MOST_RESETS]))
+        text += f" and {len(resets) - MOST_RESETS:,} more" if len(resets) > MOST_RESETS else ""
+        by = f" by {shown(first.client_id)}" if first.client_id else ""
+        yield Incident(
+            first.time_ns or 0, [f"committed offsets changed{by}: {text}{_packets([first.packet])}"]
+        )
 
 
 def _packets(packets: Iterable[int | None], word: str = "packet") -> str:

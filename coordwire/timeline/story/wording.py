@@ -9,7 +9,7 @@ that waited are those by which the group's lag grew meanwhile, where it was meas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
@@ -153,6 +153,8 @@ def verdict(story: GroupStory) -> str:
     parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
     if story.idle_ns:
         parts.append(_idle(story))
+    if story.alone_ns is not None:
+        parts.append(f"no member is left, and none consumes since {clock(story.alone_ns)}")
     if story.waited:
         parts.append(f"{count(story.waited, 'record')} waited")
     return "; ".join(parts)
@@ -185,6 +187,13 @@ _NAMELESS: dict[Cause, str] = {
 """What causes that name no member are."""
 
 
+def _and_nameless(causes: Collection[Cause]) -> str:
+    """Who else caused rebalances, beside clients."""
+    if "assignment_changed" in causes:
+        return " and the coordinator"
+    return " and others" if causes else ""
+
+
 def _blame(story: GroupStory) -> str:
     """The client that caused the rebalances, and its deed."""
     clients = story.caused
@@ -194,7 +203,8 @@ def _blame(story: GroupStory) -> str:
     number = clients[most].total()
     total = story.rebalances
     if 2 * number < total:
-        return f", caused by {count(len(clients), 'client')}"
+        number_text = count(len(clients.keys() - {None}), "client")
+        return f", caused by {number_text}{_and_nameless(clients.get(None, ()))}"
     if most is None:
         deed = next((deed for cause, deed in _NAMELESS.items() if cause in clients[most]), "an unknown cause")
     else:
