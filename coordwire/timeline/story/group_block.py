@@ -169,6 +169,8 @@ class GroupBlock:
             yield shown(verdict(story)), "head"
             if not brief or (story.unmeasured and not story.rebalancing_ns):
                 yield from self._lengths()
+        if text := self._overview.without_members():
+            yield text, "bad"
         if story.lag:
             open_lag = {partition: lag for partition, lag in story.lag.items() if lag > 0}
             most = max(open_lag, key=lambda partition: open_lag[partition], default=None)

@@ -132,6 +132,18 @@ class Overview:
 
     # --- who is in ---
 
+    def without_members(self) -> str:
+        """Since when no member is in, where the last one was lost; "" where any is, or the last one left."""
+        stays = self.numbers.stays.values()
+        departures = [stay.departure for stay in stays if stay.departure is not None]
+        if not departures or any(stay.is_in for stay in stays):
+            return ""
+        last = max(departures, key=lambda event: event.time_ns or 0)
+        ending = last.ending
+        last_ns = None if ending is None else ending.ended_ns or ending.heard_ns
+        since_ns = last_ns or last.time_ns
+        return f"no member is left since {clock(since_ns)}" if last.inferred and since_ns else ""
+
     def _presence(self) -> Iterator[Pieces]:
         stays = self.numbers.stays
         within = {name: stay for name, stay in stays.items() if stay.is_in}
