@@ -48,7 +48,6 @@ class GroupStory:
     many the length is not known; longest: the longest of them; began_ns: the first's begin, ended_ns: the
     last's end. idle_ns: for how long at least one partition had no consumer; idle: for how long each had
     none, of a bounded number; waited: by how much the lag grew meanwhile.
-    alone_ns: since when no member is in, as the last one was lost; None if any is, or the last one left.
     caused: by client (None: by no member) the causes of rebalances; shared: clients' ids that several members
     had at a time; restarted: those of a single member at a time whose connections ended, and that came again
     from another connection (who merely leaves and comes may be one process). lag: the last of each partition,
@@ -73,7 +72,6 @@ class GroupStory:
     idle_ns: int = 0
     idle: Counter[TopicPartition] = field(default_factory=Counter)
     waited: int = 0
-    alone_ns: int | None = None
     caused: dict[str | None, Counter[Cause]] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     restarted: set[str] = field(default_factory=set)
@@ -130,7 +128,6 @@ class GroupStory:
             self._goes(self._instances.get(event.instance_id, ""))
             remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)
         self._goes(event.member_id)
-        self.alone_ns = None
         self.members[event.member_id] = event.client_id
         client = event.client_id or event.member_id
         self._present[client] += 1
@@ -151,10 +148,6 @@ class GroupStory:
     def _leaves(self, event: MemberLeft) -> None:
         self.departed += 1
         self._goes(event.member_id)
-        if not self.members and event.inferred:
-            ending = event.ending
-            last_ns = None if ending is None else ending.ended_ns or ending.heard_ns
-            self.alone_ns = last_ns or event.time_ns
         if event.client_id and event.member_id not in self._clients:  # its coming is not among the events
             remember(self._clients, event.member_id, event.client_id, MOST_CLIENTS)
         if event.ending is not None and event.ending.how in ("closed", "reset"):

@@ -142,7 +142,9 @@ def test_on_a_terminal_beside_a_tap(width: int, tmp_path: Path) -> None:
         ):
             tapped.join("payments", "orders", 1)
             other.join("audit", "orders", 1)
-            terminal.wait_for(r"last rebalance [\d:.]+: #1 \(till-3\) is the\s+first\s+member\s+\(seen by the\s+tap\)")
+            terminal.wait_for(
+                r"last rebalance [\d:.]+: #1 \(till-3\) is the\s+first\s+member\s+\(seen by the\s+tap\)"
+            )
             words = r"presumably\s+#1\s+\(till-4\)\s+is the\s+first\s+member\s+\(from the\s+log\)"
             terminal.wait_for(rf"last rebalance [\d:.]+: {words}")
             terminal.wait_for(rf"^cluster \S{{22}} at {re.escape(broker.bootstrap)}, \d groups?$")

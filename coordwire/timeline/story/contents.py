@@ -112,6 +112,8 @@ class StoryContents:
             if self.incidents:
                 yield shown(verdict(totals)), "head"
             yield from self._lengths()
+        if text := self.without_members():
+            yield text, "bad"
         parts = [f"{count(totals.joined, 'member')} joined"] if totals.joined else []
         parts += [count(totals.generations, "generation")] if totals.generations else []
         parts += [count(totals.commits, "commit")] if totals.commits else []
@@ -137,6 +139,18 @@ class StoryContents:
         if errors:
             counts = [entry for entry in totals.errors.most_common() if entry[0] in errors]
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
+
+    def without_members(self) -> str:
+        """Since when no member is in, where the last one was lost; "" where any is, or the last one left."""
+        stays = self.numbers.stays.values()
+        departures = [stay.departure for stay in stays if stay.departure is not None]
+        if not departures or any(stay.is_in for stay in stays):
+            return ""
+        last = max(departures, key=lambda event: event.time_ns or 0)
+        ending = last.ending
+        last_ns = None if ending is None else ending.ended_ns or ending.heard_ns
+        since_ns = last_ns or last.time_ns
+        return f"no member is left since {clock(since_ns)}" if last.inferred and since_ns else ""
 
     def _lengths(self) -> Iterator[tuple[str, str]]:
         """How long rebalances took, as far as that is known: a log does not show when most of them began."""

@@ -96,7 +96,9 @@ def incidents(
 def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
     for event in events:
         if isinstance(event, CoordinatorStalled):
-            yield Incident(event.time_ns or 0, [stall_text(event, clock) + _packets(event.packets)])
+            length_ns = 0 if event.until_ns is None else event.until_ns - (event.time_ns or 0)
+            text = stall_text(event, clock) + _packets(event.packets)
+            yield Incident(event.time_ns or 0, [text], length_ns)
         if not isinstance(event, BrokerAway):
             continue
         began_ns = event.time_ns or 0

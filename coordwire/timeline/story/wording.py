@@ -126,8 +126,6 @@ def verdict(story: GroupStory) -> str:
     parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
     if story.idle_ns:
         parts.append(_idle(story))
-    if story.alone_ns is not None:
-        parts.append(f"no member is left, and none consumes since {clock(story.alone_ns)}")
     if story.waited:
         parts.append(f"{count(story.waited, 'record')} waited")
     return "; ".join(parts)
