@@ -7,11 +7,10 @@ with.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from coordwire.capture.printable import Pieces, shown
+from coordwire.capture.printable import Pieces
 from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
@@ -101,13 +100,12 @@ class StoryFormat:
         worst = max(
             (block.contents for block in blocks), key=lambda story: story.weight(story.worst_rebalance)
         )
-        number, several = worst.worst_rebalance, len(blocks) > 1
-        of_group = f" --group {shlex.quote(shown(worst.totals.group))}" if several or self._of_groups else ""
+        several = len(blocks) > 1
         if self._rebalance is not None:
-            return f"{of_group} --events"
+            return " --events"
         if self._summary or self._by_events or self._is_part:
-            return "" if several else of_group
-        return of_group + (" --events" if number is None else f" --rebalance {number}")
+            return ""
+        return worst.next_options(names_group=several or self._of_groups)
 
     def _refuse_if_none_has(self, rebalance: int, blocks: Sequence[GroupBlock]) -> None:
         """Raise `Failure` where groups were found, and none has a rebalance of this number."""
