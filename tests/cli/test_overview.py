@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from coordwire.timeline.events import MemberJoined, RebalanceEnded
+from coordwire.timeline.story.member_numbers import MemberNumbers
+from coordwire.timeline.story.rebalance_table import TableRow, causes, table
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 
@@ -130,3 +133,33 @@ def test_a_rebalance_in_full_has_assignments_and_its_number(run: Run) -> None:
     known = "new has 3 rebalances, cls has 7 rebalances, shr has 4 rebalances"
     assert beyond.err == f"coordwire: timeline: no rebalance 8: {known}\n"
     assert run("timeline", "--rebalance", "0", AWAY).status == 2
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 200])
+def test_a_cause_is_never_cut(width: int) -> None:
+    """The packet and the epoch make room for it, and it goes on below."""
+    names = [f"member-{number}" for number in range(40)]
+    client = "web"
+    joins = [
+        MemberJoined(
+            group="g", time_ns=number, source="x", number=1, kind="classic", member_id=name,
+            client_id=f"{client}-{number}", host=None,
+        )
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    numbers = MemberNumbers.of(joins)
+    ended = RebalanceEnded(
+        group="g", time_ns=99, source="x", number=1, packet=123_456, kind="classic", outcome="unfinished",
+        cause="new_member", member_id=names[0], inferred=False, detail="", began_ns=0, joined_ns=None,
+        ended_ns=99, length_ns=99, generation_before=1, generation=2, protocol=None, leader=None,
+        members=tuple(names), last_to_join=None, assignments=(), moved=(),
+    )  # fmt: skip
+    row = TableRow([ended], joined=tuple(names))
+    lines = ["".join(text for text, _ in pieces) for pieces in table([row], numbers, width)]
+    assert max(map(len, lines)) <= max(width, 72)
+    letters = re.sub(r"\s", "", "".join(line[22:] for line in lines))
+    place = 0
+    for word in causes(row, numbers).split():
+        assert word in letters[place:]
+        place = letters.index(word, place)
+    assert ("123456" in letters) is (width > 100)

@@ -51,6 +51,11 @@ CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 EVIL = "</td></style><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m\u202e\0&amp;"
 TAGS = {
     "div", "style", "table", "thead", "tbody", "tr", "th", "td", "b", "p", "details", "summary", "h3", "h4",
+    "svg", "text", "tspan", "rect", "line", "title",
+}  # fmt: skip
+ATTRIBUTES = {
+    "open", "title", "role", "aria-label", "style", "font-size", "fill", "x", "y", "text-anchor", "opacity",
+    "x1", "x2", "y1", "y2", "stroke", "stroke-width", "width", "height",
 }  # fmt: skip
 CLASSES = {"coordwire", "note", "scroll", "short", "long", "number"}
 MOST = 150_000
@@ -73,8 +78,12 @@ class Checked(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS
         for name, value in attributes:
-            assert value in CLASSES if name == "class" else name in ("open", "title")
+            assert value in CLASSES if name == "class" else name in ATTRIBUTES
         self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag

@@ -1,10 +1,13 @@
-"""Rows of groups' stories: column by column and one by one they are the same."""
+"""Rows of groups' stories: column by column and one by one they are the same, and give their events back."""
 
 from __future__ import annotations
 
 import io
+from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -19,7 +22,7 @@ from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows
 from coordwire.tables.readers.rows import Builder, builders_of, microseconds
 from coordwire.timeline.event_json import event_json
-from coordwire.timeline.events import EVENTS, GroupEvent
+from coordwire.timeline.events import EVENTS, GroupEvent, OffsetCommitted
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
 
@@ -76,3 +79,24 @@ def test_rows_by_columns(together: int, most: int, monkeypatch: pytest.MonkeyPat
         actual = [*rows.add(events), *rows.finish()]
         for name in STORIES:
             assert [item for table, item in actual if table == name] == one_by_one(events, name, most)
+
+
+def test_rows_are_read_back() -> None:
+    """Whole events, and lags and commits to the microsecond, but for what stories do not need."""
+    events = [
+        event
+        for path in CAPTURES
+        for event in timeline(Capture(io.BytesIO(path.read_bytes()), "x", lazy=True).entries())
+    ]
+    names = Counter(group_rows._TABLES.get(type(event), "groups") for event in events)
+    assert set(names) == set(STORIES)
+    for event in events:
+        table = group_rows._TABLES.get(type(event), "groups")
+        columns = [column.name for column in TABLES[table]]
+        values = group_rows.event_rows(type(event), columns, "capture")(event)
+        actual = group_rows.event_of(table, SimpleNamespace(**dict(zip(columns, values, strict=True))))
+        if table != "groups":
+            event = replace(event, time_ns=(event.time_ns or 0) // 1_000 * 1_000)
+        if isinstance(event, OffsetCommitted):
+            event = replace(event, leader_epoch=-1, metadata=None, transactional_id=None)
+        assert actual == event

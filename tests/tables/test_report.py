@@ -182,6 +182,7 @@ def test_a_group_is_told_as_on_a_terminal() -> None:
         "Lengths of rebalances", "What was read", "Frames by API", "Errors by API", "Refused frames",
         "Quarantine",
     ]  # fmt: skip
+    assert "Next: coordwire timeline /captures/a.pcap --group payments --rebalance 2" in actual.notes
     assert actual.bold[0] == "3 incidents, the worst at 08:16:54.0: rebalance 2 to 2 took 11.0 s"
 
 

@@ -7,7 +7,6 @@ to go on with.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -105,13 +104,12 @@ class StoryFormat:
         worst = max(
             (block.contents for block in blocks), key=lambda story: story.weight(story.worst_rebalance)
         )
-        number, several = worst.worst_rebalance, len(blocks) > 1
-        of_group = f" --group {shlex.quote(shown(worst.totals.group))}" if several or self._of_groups else ""
+        several = len(blocks) > 1
         if self._rebalance is not None:
-            return f"{of_group} --events"
+            return " --events"
         if self._summary or self._by_events or self._is_part:
-            return "" if several else of_group
-        return of_group + (" --events" if number is None else f" --rebalance {number}")
+            return ""
+        return worst.next_options(names_group=several or self._of_groups)
 
     def write_events(self, group: str, events: list[GroupEvent]) -> None:
         """Write the lines of some events of a group now; its name first, unless it was the last one's."""

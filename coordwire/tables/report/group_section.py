@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = ["sections"]
 
 import posixpath
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,11 @@ def sections(reading: TableRows) -> list[str]:
     return parts
 
 
+def _command(path: str, contents: StoryContents) -> str:
+    """A command that shows more of a story."""
+    return f"coordwire timeline {shlex.quote(path)}{contents.next_options(names_group=True)}"
+
+
 def _left_out(groups: int, rows: Mapping[str, Sequence[Any]], eventless: int) -> list[str]:
     sentences = [f"{counted(groups, 'more group')} in the tables"] if groups else []
     for name, table_rows in rows.items():
@@ -106,6 +112,7 @@ def _group(key: StoryKey, events: Iterable[GroupEvent], lag: Sequence[Any], *, m
     return [
         story_html(contents, note=f"{posixpath.basename(key[1])}{shared}"),
         *_lag(contents.name, lag, first_ns / 1e9, last_ns / 1e9),
+        f'<p class="note">Next: {escaped(_command(key[1], contents))}</p>',
     ]
 
 

@@ -5,6 +5,7 @@
     group_block.py      one group's block of lines
     overview.py         the story on a terminal: incidents, a row a rebalance, who is in at the end
     story_page.py       the story as HTML; markup.py: untrusted texts and tables in it
+    lanes.py            the story as a picture: members over time, rebalances, gaps
     incidents.py        what went wrong
     rebalance_table.py  a row a rebalance
     event_lines.py      a line an event; commit_lines.py: those of commits

@@ -7,6 +7,7 @@ escaped for what shows them but for control characters; lists are bounded, and s
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,6 +179,12 @@ class StoryContents:
     def worst_rebalance(self) -> int | None:
         """The number of the rebalance with the longest gap, else of the longest; None if there are none."""
         return max(range(1, len(self.rows) + 1), key=self.weight, default=None)
+
+    def next_options(self, *, names_group: bool) -> str:
+        """The options of `coordwire timeline` that show more: the most costly rebalance, else the events."""
+        of_group = f" --group {shlex.quote(shown(self.totals.group))}" if names_group else ""
+        number = self.worst_rebalance
+        return of_group + (" --events" if number is None else f" --rebalance {number}")
 
     def weight(self, number: int | None) -> tuple[int, int]:
         """How long partitions had no consumer in a rebalance, and how long it took."""

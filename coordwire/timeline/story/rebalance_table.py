@@ -50,7 +50,9 @@ NUMBERS = (0, 4, 5, 8)
 """The columns that are set to the right."""
 
 WHY, EPOCH, PACKET = 3, 7, 8
-SHORTEST_WHY = 20
+SHORTEST_WHY, AMPLE_WHY = 12, 40
+"""Columns that a cause has in any case, and with which it makes no other give way."""
+
 HEAD_LINES = 3
 
 
@@ -179,7 +181,7 @@ def table(
     columns = list(range(len(HEADS)))
     widths = [max(_head_width(head), *(len(text[at]) for text in texts)) for at, head in enumerate(HEADS)]
     for column in (PACKET, EPOCH):
-        if _spare(columns, widths, width) < widths[WHY]:
+        if _spare(columns, widths, width) < min(widths[WHY], AMPLE_WHY):
             columns.remove(column)
     widths[WHY] = min(widths[WHY], max(_spare(columns, widths, width), SHORTEST_WHY))
     heads = [wrap(head, widths[at]) for at, head in enumerate(HEADS)]

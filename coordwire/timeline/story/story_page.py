@@ -1,4 +1,4 @@
-"""A group's story as HTML, for a report and for notebooks: the texts of `contents`.
+"""A group's story as HTML, for reports and notebooks: the texts of `contents`, and the picture of `lanes`.
 
 Rules: the same texts in the same order as on a terminal, whole; no script, link or image, and colours of the
 page around it; of very many rows the first are shown, and a note says how many more there are.
@@ -7,6 +7,7 @@ page around it; of very many rows the first are shown, and a note says how many 
 from __future__ import annotations
 
 from coordwire.timeline.story.contents import StoryContents
+from coordwire.timeline.story.lanes import lanes_svg
 from coordwire.timeline.story.markup import escaped, table
 from coordwire.timeline.story.rebalance_table import HEADS, NUMBERS, WHY, cells
 from coordwire.timeline.story.wording import clock
@@ -26,6 +27,7 @@ def story_html(contents: StoryContents, *, note: str = "", most: int = MOST_ROWS
     ]
     for at, (text, _) in enumerate(contents.facts()):
         parts.append(f"<p>{escaped(text)}</p>" if at else f"<p><b>{escaped(text)}</b></p>")
+    parts.append(lanes_svg(contents))
     if contents.incidents:
         lines = [
             ["" if at else clock(incident.time_ns), text]
