@@ -27,7 +27,8 @@ def as_restructured_text(lines: list[str]) -> list[str]:
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    if not _ITEM.match(lines[0]) and any(line.startswith(" ") for line in lines):
+    is_example = lines[0].startswith(">>> ")
+    if is_example or (not _ITEM.match(lines[0]) and any(line.startswith(" ") for line in lines)):
         begins = lines[0].endswith(":") and not lines[0].startswith(" ")
         head, rest = ([*_escaped(lines[:1]), ""], lines[1:]) if begins else ([], lines)
         return [*head, "::", "", *(f"    {line}" for line in rest)]

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from coordwire.cli import Failure
+from coordwire.cli.call import VERB_NAMES
 from coordwire.codec.walk import fields_of
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
@@ -161,7 +162,8 @@ def words_of(parser: argparse.ArgumentParser, name: tuple[str, ...] = (), help: 
 def _choices(action: argparse.Action) -> tuple[str, ...]:
     """An action's choices; the names of APIs where it takes one."""
     if action.metavar in API_METAVARS:
-        return tuple(sorted(facts.name for facts in FACTS.values()))
+        verbs = VERB_NAMES if action.dest == "api" and not action.option_strings else ()
+        return (*verbs, *sorted(facts.name for facts in FACTS.values()))
     if action.metavar == "FIELD=VALUE":
         fields = {field.name for key in FACTS for field in fields_of(find_message(key, "request"))}
         return tuple(f"{name}=" for name in sorted(fields))

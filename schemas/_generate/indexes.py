@@ -102,9 +102,9 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "class ApiKey(IntEnum):",
         '    """The API of a request, by its key.',
         "",
-        "        >>> from coordwire import ApiKey",
-        "        >>> ApiKey.JOIN_GROUP.value, ApiKey(12).name",
-        "        (11, 'HEARTBEAT')",
+        "    >>> from coordwire import ApiKey",
+        "    >>> ApiKey.JOIN_GROUP.value, ApiKey(12).name",
+        "    (11, 'HEARTBEAT')",
         '    """',
         "",
     )

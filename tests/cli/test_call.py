@@ -588,5 +588,5 @@ def test_no_broker_and_no_address(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_apis_and_fields_complete() -> None:
     words = next(words for words in words_of(whole_parser()).commands if words.name[-1] == "call")
-    assert {"Metadata", "DescribeGroups", "groups=", "topics="} <= set(words.choices)
+    assert {"Metadata", "DescribeGroups", "lag", "groups=", "topics="} <= set(words.choices)
     assert CreateTopicsRequest().validate_only is False

@@ -2,10 +2,12 @@
 
     call BROKER                      the APIs and versions of a broker
     call BROKER API FIELD=VALUE …    a request
+    call BROKER VERB NAME …          a request under a short name: topics, groups, brokers, configs, lag
     call BROKER -                    the requests among the JSON lines of decode on standard input
 
 Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words and of JSON,
-request_defaults.py has what is not given; answer_output.py writes what comes back, and what a broker has.
+request_defaults.py has what is not given, verbs.py the short names; answer_output.py writes what comes back,
+answer_tables.py where it is a table, and what a broker has.
 Rules: a request that changes something, by its schema, or that makes the topic of a coordinator, asks first
 on a terminal, and needs --yes elsewhere; a field with which a reading request would change something
 (`allow_auto_topic_creation`) is off unless it is given. Secrets come from --config and the environment. Exit
@@ -37,13 +39,17 @@ if TYPE_CHECKING:
 __all__ = ["configure", "run"]
 
 _LARGEST = 100 << 20
+VERB_NAMES = ("topics", "groups", "brokers", "configs", "lag")
 _TO = ("any", "controller", "leader", "coordinator")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("broker", metavar="BROKER", help="host:port, or several: host:port,host:port")
     parser.add_argument(
-        "api", metavar="API", nargs="?", help="an API; without one the broker's APIs; -: lines of decode"
+        "api",
+        metavar="API",
+        nargs="?",
+        help="an API, or topics, groups, brokers, configs, lag; none: its APIs; -: lines of decode",
     )
     parser.add_argument(
         "fields",
@@ -76,7 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
     parser.add_argument(
-        "--format", choices=("tree", "json"), default="tree", help="json: a line an answer (default: tree)"
+        "--format",
+        choices=("table", "tree", "json"),
+        help="json: a line an answer (default: table for lists, else tree)",
     )
     parser.add_argument("--deep", action="store_true", help="open the bytes inside the answer, too")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
@@ -88,19 +96,22 @@ def run(options: argparse.Namespace) -> int:
 
     settings = _settings(options)
     to = _to(options)
+    verb = _spell(options)
     requests = _requests(options, settings)  # what is wrong with them is reported before anything is sent
     if requests is not None and not isinstance(requests, Iterator):
         _confirm(options, requests[0], settings)
     try:
         with connect_sync(settings) as client:
+            if verb == "lag":
+                return _lag(client, options)
             if requests is None:
                 from coordwire.cli.call.answer_output import write_versions
 
-                write_versions(client.session(), options.format)
+                write_versions(client.session(), options.format or "table")
                 return 0
             if not isinstance(requests, Iterator):
                 _confirm_new_topics(options, requests[0], client, to)
-            return _call_all(client, requests, options, to)
+            return _call_all(client, requests, options, to, verb)
     except RequestFailed as error:
         print(f"coordwire: {shown(str(error))}", file=sys.stderr)
         return 1 if error.code else 2
@@ -113,10 +124,17 @@ def _call_all(
     requests: list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]],
     options: argparse.Namespace,
     to: int | str | None,
+    verb: str | None,
 ) -> int:
     from coordwire.cli.call.answer_output import AnswerOutput
+    from coordwire.cli.call.verbs import VERBS
 
-    output = AnswerOutput(options.format, show_secrets=options.show_secrets, deep=options.deep)
+    output = AnswerOutput(
+        options.format,
+        show_secrets=options.show_secrets,
+        deep=options.deep,
+        verb=None if verb is None else VERBS[verb],
+    )
     status = 0
     for message, version in requests:
         status |= _call(client, output, message, version, options, to)
@@ -145,6 +163,19 @@ def _call(
     return status
 
 
+def _lag(client: SyncClient, options: argparse.Namespace) -> int:
+    from coordwire.cli.call import verbs
+    from coordwire.cli.call.answer_output import write_table
+
+    groups = options.fields or verbs.group_ids(client)
+    if not groups:
+        return 0
+    _confirm_new_topics(options, (verbs.committed(groups), None), client, None)
+    table, forms, status = verbs.lag(client, groups)
+    write_table(table, forms, options.format or "table")
+    return status
+
+
 # --- arguments ---
 
 
@@ -156,7 +187,10 @@ def _settings(options: argparse.Namespace) -> ClientSettings:
     try:
         properties = {} if options.config is None else read_properties(options.config)
         names = {"bootstrap.servers", "bootstrap.controllers"} & properties.keys()
-        if names and (options.broker == "-" or _find_api(options.broker) is not None):  # BROKER was left out
+        words = ("-", *VERB_NAMES)
+        if names and (
+            options.broker in words or _find_api(options.broker) is not None
+        ):  # BROKER was left out
             if options.api is not None:
                 options.fields.insert(0, options.api)
             options.broker, options.api = None, options.broker
@@ -169,6 +203,24 @@ def _settings(options: argparse.Namespace) -> ClientSettings:
 
 def _find_api(name: str) -> int | None:
     return next((key for key, facts in FACTS.items() if facts.name.lower() == name.lower()), None)
+
+
+def _spell(options: argparse.Namespace) -> str | None:
+    """Replace a verb by the API and fields that it means; the verb."""
+    verb: str | None = options.api
+    if verb not in VERB_NAMES:
+        return None
+    from coordwire.cli.call import verbs
+
+    if options.json is not None:
+        raise Failure(f"call: {verb}: --json is for APIs")
+    if verb == verbs.LAG:
+        if any("=" in word for word in options.fields):
+            raise Failure("call: lag: expected names of groups, got a field")
+        options.api = None
+    else:
+        options.api, options.fields = verbs.spelled(verb, options.fields)
+    return verb
 
 
 def _to(options: argparse.Namespace) -> int | str | None:
@@ -201,7 +253,7 @@ def _requests(
         return _lines(options)
     key = _find_api(options.api)
     if key is None:
-        names = [facts.name for facts in FACTS.values()]
+        names = [*VERB_NAMES, *(facts.name for facts in FACTS.values())]
         raise Failure(f"call: no API is called {options.api!r}{suggestion(options.api, names)}")
     return [(_request(key, options, settings.timeout_ms), options.version)]
 

@@ -13,6 +13,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import answer_errors
@@ -20,6 +21,8 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.printable import Pieces, shown
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli import message_lines, record_sets
+from coordwire.cli.call.answer_tables import Table, is_list, lines, tables
+from coordwire.cli.call.verbs import Verb
 from coordwire.cli.embedded_json import opened
 from coordwire.cli.terminal import columns, line_writer
 from coordwire.client.opening import Session
@@ -33,7 +36,7 @@ from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.messages.keys import FACTS
 from coordwire.versions import VersionRange, api_name, known_versions
 
-__all__ = ["AnswerOutput", "write_versions"]
+__all__ = ["AnswerOutput", "write_table", "write_versions"]
 
 _DIGITS = 3
 _TOGETHER = "\xa0"
@@ -44,10 +47,14 @@ LONGEST_WORD = 11
 
 
 class AnswerOutput:
-    """Writes answers to standard output. style: "tree" or "json"; deep: open the bytes inside."""
+    """Writes answers to standard output. style: "table", "tree" or "json", None for a table where the answer
+    is a list; deep: open the bytes inside; verb: what the answer was asked with."""
 
-    def __init__(self, style: str, *, show_secrets: bool, deep: bool) -> None:
+    def __init__(
+        self, style: str | None, *, show_secrets: bool, deep: bool, verb: Verb | None = None
+    ) -> None:
         self._style = style
+        self._verb = verb
         self._show_secrets = show_secrets
         self._deep = deep
         self._number = 0
@@ -63,7 +70,7 @@ class AnswerOutput:
             if self._deep and (embedded := opened(entry, show_secrets=self._show_secrets)):
                 form["embedded"] = embedded
             sys.stdout.write(jsonlines.encode(form) + "\n")
-        else:
+        elif not self._write_tables(entry, version):
             self._write_tree(entry, nodes, seconds)
         sys.stdout.flush()
         return self._report(entry)
@@ -87,6 +94,28 @@ class AnswerOutput:
             header=ResponseHeader(correlation_id=number), request=request_entry,
         )  # fmt: skip
 
+    def _write_tables(self, entry: FrameEntry, version: int) -> bool:
+        """Write an answer as tables; whether it is to be one, and has lists."""
+        message = entry.message
+        assert message is not None
+        verb = self._verb
+        by_default = verb is not None or (not self._deep and is_list(type(message), version))
+        if self._style != "table" and (self._style is not None or not by_default):
+            return False
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        if hidden.body:
+            return False
+        written = False
+        write = line_writer()
+        path, selected = (None, ()) if verb is None else (verb.path, verb.columns)
+        for place, table in tables(message, version, set(hidden.paths), path, selected):
+            if verb is None:
+                write([*([[]] if written else []), [(f"{place}: {len(table.rows):,}", "note")]])
+            if table.rows:
+                write(lines(table, columns()))
+            written = True
+        return written
+
     def _write_tree(self, entry: FrameEntry, nodes: Sequence[int], seconds: float) -> None:
         hidden = NOTHING if self._show_secrets else withheld(entry)
         message, version = entry.message, entry.body_version
@@ -106,10 +135,10 @@ class AnswerOutput:
         if hidden.body:
             write([[("  ", "plain"), message_lines.SECRET]])
             return
-        lines = message_lines.MessageLines(
+        tree = message_lines.MessageLines(
             message, version, set(hidden.paths), max(columns(), 40), None, contents, self._show_secrets
         )
-        write(lines.lines())
+        write(tree.lines())
 
     def _report(self, entry: FrameEntry) -> int:
         errors = answer_errors(entry)
@@ -127,8 +156,17 @@ def _request_body(request: Message, version: int, number: int) -> bytes:
         return b""
 
 
+def write_table(table: Table, forms: Sequence[dict[str, Any]], style: str) -> None:
+    """Write a table, or with style "json" its rows as objects, one a line."""
+    if style == "json":
+        for form in forms:
+            sys.stdout.write(json.dumps(form, separators=(",", ":")) + "\n")
+    else:
+        line_writer()(lines(table, columns()))
+
+
 def write_versions(session: Session, style: str) -> None:
-    """Write a broker's APIs: "tree" for a table, "json" for an object a line."""
+    """Write a broker's APIs: "table" or "tree" for a table, "json" for an object a line."""
     if style == "json":
         for key, had in sorted(session.versions.items()):
             known = known_versions(key) if key in FACTS else None

@@ -1,0 +1,174 @@
+"""`coordwire call`: its short verbs, and answers as tables that fit a screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from coordwire.broker import Broker
+from coordwire.broker.thread import BrokerThread
+from coordwire.cli.__main__ import main
+from coordwire.cli.call import VERB_NAMES, verbs
+from coordwire.cli.call.answer_tables import Table, is_list, lines, tables
+from coordwire.client import connect_sync
+from coordwire.messages import (
+    DescribeConfigsResponse,
+    ListGroupsResponse,
+    MetadataResponse,
+    OffsetCommitRequest,
+    OffsetFetchResponse,
+    ProduceRequest,
+)
+from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
+from coordwire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+from coordwire.records import Record, encode_batch
+
+LONG = "a-long-name-of-a-group-" * 5
+
+
+def commit(group_id: str, offsets: dict[int, int]) -> OffsetCommitRequest:
+    partitions = [
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+        for index, offset in offsets.items()
+    ]
+    topics = [OffsetCommitRequestTopic(name="orders", partitions=partitions)]
+    return OffsetCommitRequest(group_id=group_id, topics=topics)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerThread]:
+    batch = encode_batch([Record(value=b"paid")] * 5, base_offset=0)
+    part = PartitionProduceData(index=1, records=batch)
+    with Broker.in_thread(topics={"orders": 6, "tills": 2}, nodes=3) as three_nodes:
+        with connect_sync(three_nodes.bootstrap) as client:
+            topic = TopicProduceData(name="orders", partition_data=[part])
+            client.request(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic]), version=9)
+            client.request(commit("payments", {0: 0, 1: 2}), version=8)
+            client.request(commit(LONG, {1: 5}), version=8)
+        yield three_nodes
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[list[str]], str]:
+    """Exit status, the words of each line of standard output, and standard error."""
+    status = main(["call", *words])
+    captured = capsys.readouterr()
+    return status, [line.split() for line in captured.out.splitlines()], captured.err
+
+
+def test_topics(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output, errors = call(capsys, broker.bootstrap, "topics", "orders", "tills")
+    assert (status, output, errors) == (0, [["name", "partitions"], ["orders", "6"], ["tills", "2"]], "")
+    status, output, errors = call(capsys, broker.bootstrap, "topics", "nope")
+    assert (status, output[1]) == (1, ["UNKNOWN_TOPIC_OR_PARTITION", "nope"])
+    _, output, _ = call(capsys, broker.bootstrap, "topics")
+    assert ["__consumer_offsets", "true", "50"] in output
+
+
+def test_brokers(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    _, output, _ = call(capsys, broker.bootstrap, "brokers")
+    rows = [[f"{node}", host, f"{port}"] for node, (host, port) in enumerate(broker.addresses, 1)]
+    assert output == [["node", "id", "host", "port"], *rows]
+
+
+def test_groups(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    _, output, _ = call(capsys, broker.bootstrap, "groups")
+    assert ["payments", "Empty", "classic"] in output
+    assert [LONG] in output
+    assert call(capsys, broker.bootstrap, "ListGroups")[1][1:] == output  # a list is a table by itself
+    assert call(capsys, broker.bootstrap, "ListGroups", "--format", "tree")[1][0][:2] == ["←", "ListGroups"]
+
+
+def test_configs(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    _, output, _ = call(capsys, broker.bootstrap, "configs", "orders", "broker:1")
+    assert ["orders", "cleanup.policy", "delete", "DEFAULT_CONFIG"] in output
+    assert any(line[:1] == ["1"] for line in output)
+    status = main(["call", broker.bootstrap, "configs"])
+    assert (status, "expected the names of topics" in capsys.readouterr().err) == (2, True)
+
+
+def test_lag(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output, _ = call(capsys, broker.bootstrap, "lag", "payments")
+    head = ["group", "topic", "partition", "committed", "end", "lag"]
+    rows = [["payments", "orders", "0", "0", "0", "0"], ["payments", "orders", "1", "2", "5", "3"]]
+    assert (status, output) == (0, [head, *rows])
+    _, output, _ = call(capsys, broker.bootstrap, "lag")
+    assert rows[1] in output
+    assert [LONG] in output
+    main(["call", broker.bootstrap, "lag", LONG, "--format", "json"])
+    assert json.loads(capsys.readouterr().out) == {
+        "group": LONG, "topic": "orders", "partition": 1, "committed": 5, "end": 5, "lag": 0,
+    }  # fmt: skip
+
+
+def test_lag_looks_first_and_makes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker.in_thread() as empty:
+        assert main(["call", empty.bootstrap, "lag", "g"]) == 2
+        assert "makes the topic __consumer_offsets" in capsys.readouterr().err
+        assert call(capsys, empty.bootstrap, "lag") == (0, [], "")
+        assert empty.call(lambda broker: broker.cluster.topics) == {}
+
+
+def test_a_verb_says_what_it_takes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(VERB_NAMES) == {*verbs.VERBS, verbs.LAG}
+    for words, reason in (
+        (["groups", "payments"], "groups: expected no names, got 'payments'"),
+        (["lag", "group=payments"], "lag: expected names of groups, got a field"),
+        (["topics", "--json", "@-"], "topics: --json is for APIs"),
+        (["topic"], "no API is called 'topic'; did you mean topics"),
+    ):
+        assert main(["call", broker.bootstrap, *words]) == 2
+        assert reason in capsys.readouterr().err
+
+
+# --- tables ---
+
+
+def test_nested_lists_are_followed_or_counted() -> None:
+    partitions = [MetadataResponsePartition(partition_index=index, leader_id=1) for index in range(2)]
+    topics = [
+        MetadataResponseTopic(name="orders", partitions=partitions), MetadataResponseTopic(name="\x1b[2J"),
+    ]  # fmt: skip
+    answer = MetadataResponse(topics=topics)
+    (counted,) = (table for _, table in tables(answer, 12, (), "topics"))
+    assert counted.rows == [["orders", "2"], ["\\x1b[2J", "0"]]
+    (_, brokers), (path, followed) = tables(answer, 12, ())
+    assert (brokers.rows, path, followed.names) == (
+        [], "topics.partitions", ["name", "partition_index", "leader_id"],
+    )  # fmt: skip
+    assert followed.rows == [["orders", "0", "1"], ["orders", "1", "1"], ["\\x1b[2J", "-", "-"]]
+    assert [is_list(cls, 8) for cls in (MetadataResponse, OffsetFetchResponse)] == [False, False]
+    assert is_list(ListGroupsResponse, 4)
+
+
+def test_secrets_are_not_shown() -> None:
+    configs = [DescribeConfigsResourceResult(name="sasl.jaas.config", value="hush")]
+    answer = DescribeConfigsResponse(results=[DescribeConfigsResult(resource_name="1", configs=configs)])
+    (shown,) = (table for _, table in tables(answer, 4, {"results[0].configs[0].value"}))
+    assert ("hush" in f"{shown}", "(hidden)" in f"{shown}") == (False, True)
+
+
+@pytest.mark.parametrize("room", [40, 80, 100, 140])
+def test_no_word_is_broken_and_nothing_is_wider(room: int) -> None:
+    names = ["group_id", "topic", "committed_offset", "a_note_of_several_words", "end"]
+    rows = [
+        ["payments", "orders", "17", "it was moved by hand", "9223372036854775807"],
+        ["g" * 60, "orders", "1", "-", "2"],
+        ["tills", "o" * 150, "1", "so it is", "2"],
+    ]
+    printed = ["".join(text for text, _ in line) for line in lines(Table(names, rows, {2, 4}), room)]
+    words = [word for row in rows for cell in row for word in cell.split()]
+    for word in words:
+        assert any(word in line.split() for line in printed), word
+    assert [line for line in printed if len(line) > room and len(line.split()) > 1] == []
+    assert [line for line in printed if len(line) > room and line.startswith(" ")] == []
+
+
+def test_numbers_align() -> None:
+    table = Table(["name", "lag"], [["a", "5"], ["bbb", "1234"]], {1})
+    assert ["".join(text for text, _ in line) for line in lines(table, 80)] == [
+        "name   lag", "a        5", "bbb   1234",
+    ]  # fmt: skip
