@@ -95,7 +95,7 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
 
 
 FLOW_PLAN = (
-    "7s cut consumer-1 * for 4s; 8s drop * consumer-1; 12s freeze coordinator-1 for 9s; 13s crash consumer-2"
+    "7s cut consumer-1 * for 4s; 10s drop * consumer-1; 12s freeze coordinator-1 for 9s; 13s crash consumer-2"
 )
 
 
