@@ -46,7 +46,8 @@ UNKNOWN_CONSUMER, REBALANCE_IN_PROGRESS = 25, 27
 @dataclass(slots=True, eq=False)
 class JoiningConnection:
     """A connection on which a consumer joins or pings. member_id: as far as it is known; joining: its join
-    that waits for an answer; session_ms: as that says."""
+    that waits for an answer; session_ms: as that says. is_overdue: its member pings after its session's end.
+    """
 
     client: str
     broker: str
@@ -54,6 +55,7 @@ class JoiningConnection:
     joining: Seen | None = None
     session_ms: int = 0
     topics: tuple[str, ...] = ()
+    is_overdue: bool = False
 
 
 class JoinedGroup:
@@ -258,6 +260,8 @@ class JoinedGroup:
         """A ping: the member lives, if the coordinator knows it."""
         connection.member_id = message.consumer_id or ""
         member = self.group.members.get(connection.member_id)
+        kept_ns = None if member is None else _kept_end(member)
+        connection.is_overdue = kept_ns is not None and kept_ns + SOON_NS < (place.time_ns or 0)
         if member is not None and not member.parked:
             self._is_alive(member, place)
 
@@ -270,6 +274,8 @@ class JoinedGroup:
                 self._remove(member, place, "removed")
         elif message.error_code in (0, REBALANCE_IN_PROGRESS):
             self._accepts(connection, place)
+            if connection.is_overdue:  # so the coordinator has not kept the sessions
+                self._is_since_inferred = False
             if member is None:  # as it was before the input
                 member = Member(
                     name, host=connection.client or None, session_timeout_ms=self._timeouts.pop(name, None)

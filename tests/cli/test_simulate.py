@@ -95,7 +95,7 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
 
 
 FLOW_PLAN = (
-    "7s cut consumer-1 * for 4s; 8s drop * consumer-1; 12s freeze coordinator-1 for 9s; 13s crash consumer-2"
+    "7s cut consumer-1 * for 4s; 10s drop * consumer-1; 12s freeze coordinator-1 for 9s; 13s crash consumer-2"
 )
 
 
@@ -170,6 +170,22 @@ def test_the_flow_marks_what_is_late_or_lost(run: Run) -> None:
     assert [line for line in cut if "coordinator-1 → consumer-1" in line and "✗ has not arrived" in line]
 
 
+@pytest.mark.parametrize("design", ["zookeeper", "draft-1", "consumer"])
+def test_records_are_counted(run: Run, design: str) -> None:
+    words = (design, "--duration", "45s", "--faults", "16s crash consumer-2 for 6s")
+    deliveries = figures(run, *words, "--records")["deliveries"]
+    assert deliveries["stored"] > 1_000  # each of six partitions has one each 100 ms, but for the last 10 s
+    assert deliveries["twice"] > 0
+    assert (deliveries["never"], deliveries["disordered"]) == (0, 0)
+    [line] = [
+        line
+        for line in run("simulate", *words, "--records").text.splitlines()
+        if line.startswith("   records")
+    ]
+    assert line.endswith(f" {deliveries['stored']:,}; {deliveries['twice']:,} delivered twice, 0 never")
+    assert "deliveries" not in figures(run, *words)
+
+
 def test_a_long_flow_is_counted(run: Run) -> None:
     words = ("simulate", "draft-1", "--duration", "80s", "--members", "4", "--flow")
     lines = run(*words).text.splitlines()
@@ -210,6 +226,7 @@ def test_a_long_flow_is_counted(run: Run) -> None:
         (["draft-2", "--seeds", "0"], "--seeds: expected 1 to 10000, got 0"),
         (["draft-2", "--seeds", "2", "--pcap", "x.pcap"], "--pcap keeps one run, and --seeds makes several"),
         (["draft-2", "--seeds", "2", "--flow"], "--flow shows one run, and --seeds makes several"),
+        (["draft-2", "--seeds", "2", "--records"], "--records shows one run, and --seeds makes several"),
         (["draft-2", "--flow", "5s"], "--flow: expected two times such as 20s-25s, got '5s'"),
         (["draft-2", "--flow", "5s-4s"], "--flow: expected two times such as 20s-25s, got '5s-4s'"),
         (["draft-2", "--groups", "4"], "--groups: expected 1 to 3, got 4"),

@@ -75,6 +75,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="json: the figures, times in milliseconds")  # fmt: skip
     parser.add_argument("--duration", default="60s", metavar="TIME", help="virtual time, as 90s or 5m (60s)")
     parser.add_argument(
+        "--records", action="store_true",
+        help="store records, which consumers fetch: how many they got twice, or never",
+    )  # fmt: skip
+    parser.add_argument(
         "--flow", nargs="?", const="", metavar="FROM-TO",
         help="also every message, of the whole run or as 20s-25s; with --format json a line each",
     )  # fmt: skip
@@ -90,8 +94,9 @@ def run(options: argparse.Namespace) -> int:
         _check("--seeds", options.seeds, MOST_SEEDS)
         if options.pcap is not None:
             raise Failure("simulate: --pcap keeps one run, and --seeds makes several")
-        if options.flow is not None:
-            raise Failure("simulate: --flow shows one run, and --seeds makes several")
+        if options.flow is not None or options.records:
+            name = "--records" if options.records else "--flow"
+            raise Failure(f"simulate: {name} shows one run, and --seeds makes several")
     from coordwire.cli import progress
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
@@ -146,6 +151,7 @@ def _simulated(
         options.design, members=options.members, partitions=options.partitions, seed=seed,
         plan=_plan(options, duration, seed), duration_ms=duration, pcap=pcap, coordinators=options.brokers,
         groups=options.groups, session_ms=session, latency=latency, prepare=prepare,
+        messages=options.records,
         on_time=lambda time: progress.report(name, time, duration),
     )  # fmt: skip
 
@@ -229,7 +235,8 @@ def _figures(simulated: SimulatedRun, options: argparse.Namespace) -> dict[str, 
     for rebalance in figures["rebalances"]:
         rebalance["owners"] = len(rebalance["owners"])
     figures["lengths_ms"] = simulated.measures.lengths_ms
-    del figures["deliveries"]  # of messages, which flow in no run of this command
+    if not options.records:
+        del figures["deliveries"]
     sizes = {name: getattr(options, name) for name in ("design", "members", "partitions", "seed")}
     return sizes | figures
 

@@ -230,6 +230,8 @@ def figures(measures: RunMeasures) -> Iterator[tuple[str, str]]:
         text += "; the last had not ended"
     yield "rebalances", text
     yield from _deaths(measures)
+    if (known := measures.deliveries) is not None:
+        yield "records", f"{known.stored:,}; {known.twice:,} delivered twice, {known.never:,} never"
     messages, cost = f"{measures.messages:,}", measures.messages_per_change
     if measures.quiet_messages is not None:
         messages += f"; {measures.quiet_messages:,g} in a quiet session timeout"
