@@ -15,12 +15,21 @@ from coordwire.messages import JoinGroupRequest, MetadataResponse
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.notebook import html
-from coordwire.tables.report import group_section
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows
+from coordwire.timeline.event_json import event_json
+from coordwire.timeline.events import (
+    EVENTS,
+    Assignment,
+    Idle,
+    MemberJoined,
+    MemberLeft,
+    RebalanceEnded,
+    TopicPartition,
+)
 from fuzz._run import main
 
-START = 1_795_249_012_000_000
+START, SECOND = 1_795_249_012_000_000_000, 1_000_000_000
 PARTS = (
     "<script>alert(1)</script>", "</td>", "</style>", "</svg>", "</title>", "-->", "<!--", "<![CDATA[", "]]>",
     '"', "'", "`", "&lt;", "&#60;", "&", "<", ">", "=", " onerror=alert(1) ", "\0", "\r", "\n", "\x1b[31m",
@@ -64,25 +73,36 @@ class Tables:
 def report(texts: list[str]) -> str:
     """The report of tables whose texts are these, each in its column."""
     group, member, client, topic, source, reason = texts
-    common = dict.fromkeys(group_section._GROUPS.split()) | {
-        "frame": 1,
-        "group_id": group,
-        "input_file": source,
-    }
-    joined = {"time": START, "event": "memberJoined", "member_id": member, "client_id": client}
-    rebalance = {
-        "time": START + 1_000_000, "event": "rebalanceEnded", "generation": 1, "cause": reason,
-        "inferred": False, "outcome": reason, "moved": 1, "began": START, "ended": START + 1_000_000,
-        "length_ms": 1e3, "members": [member], "member_id": member, "last_to_join": member,
-    }  # fmt: skip
+    place: dict[str, Any] = {"group": group, "source": source, "number": 1}
+    joined = MemberJoined(
+        time_ns=START, kind="classic", member_id=member, client_id=client, host=source, instance_id=client,
+        topics=(topic,), protocols=(topic,), reason=reason, **place,
+    )  # fmt: skip
+    assignments = (Assignment(member, (TopicPartition(topic, 0),)),)
+    rebalance = RebalanceEnded(
+        time_ns=START + SECOND, kind="classic", outcome="steady", cause="new_member", member_id=member,
+        inferred=False, detail=reason, began_ns=START, joined_ns=None, ended_ns=START + SECOND,
+        length_ns=SECOND, generation_before=0, generation=1, protocol=topic, leader=member,
+        members=(member,), last_to_join=member, assignments=assignments, moved=(),
+        idle=(Idle(topic, 0, START, START + SECOND),), client_id=client, **place,
+    )  # fmt: skip
+    left = MemberLeft(time_ns=START, member_id=reason, client_id=client, reason=reason, **place)
+    events = [
+        SimpleNamespace(
+            time=(event.time_ns or 0) // 1_000, group_id=group, input_file=source, frame=1, log_offset=None,
+            body=event_json(event), event=EVENTS[type(event)], generation=1, length_ms=1e3, seen_in="wire",
+        )
+        for event in (joined, left, rebalance)
+    ]  # fmt: skip
     lags = [
-        {"time": START + at, "group_id": group, "input_file": source, "frame": 1, "topic": topic,
-         "partition": 0, "lag": 5}
+        {"time": START // 1_000 + at, "group_id": group, "input_file": source, "frame": 1, "packet": None,
+         "log_offset": None, "topic": topic, "partition": 0, "committed_offset": 1, "end_offset": 6, "lag": 5,
+         "reason": None}
         for at in (0, 1_000_000)
     ]  # fmt: skip
     bad = {"input_file": source, "flow": client, "position": 0, "end_position": 1, "reason": reason}
     tables = Tables(
-        groups=[SimpleNamespace(**(common | row)) for row in (joined, rebalance)],
+        groups=events,
         lag=[SimpleNamespace(**row) for row in lags],
         quarantine=[SimpleNamespace(**bad)],
     )
