@@ -392,7 +392,9 @@ def test_a_broken_run_gives_its_seed(run: Run, monkeypatch: pytest.MonkeyPatch, 
             known.world.clock.at(at, forget, known)
 
     simulate = runs.simulate
-    monkeypatch.setattr(runs, "simulate", lambda *args, **more: simulate(*args, **more, prepare=prepare))
+    monkeypatch.setattr(
+        runs, "simulate", lambda *args, **more: simulate(*args, **more | {"prepare": prepare})
+    )
     words = ("simulate", "classic", "--seeds", "3", "--duration", "66s")
     result = run(*words)
     assert result.status == 0
