@@ -255,7 +255,7 @@ def _screen(
         name = follower.cluster_id
         return f"cluster {name} at {bootstrap}" if name else f"cluster at {bootstrap}"
 
-    with open_screen(BoardScreen(board, problems, place)) as refresh:
+    with open_screen(BoardScreen(board, problems, place, time.time_ns)) as refresh:
         yield refresh
 
 

@@ -9,7 +9,6 @@ old as the last look, or as the oldest problem that keeps a look from all of the
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -45,7 +44,7 @@ class BoardScreen:
 
     def __init__(
         self, board: GroupBoard, problems: Problems, place: Callable[[], str],
-        now_ns: Callable[[], int] = time.time_ns,
+        now_ns: Callable[[], int],
     ) -> None:  # fmt: skip
         self._board = board
         self._problems = problems
