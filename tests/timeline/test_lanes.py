@@ -13,11 +13,19 @@ import pytest
 
 from coordwire.capture import Capture
 from coordwire.timeline import timeline
-from coordwire.timeline.events import GroupEvent, Idle, MemberJoined, MemberLeft, RebalanceEnded
+from coordwire.timeline.events import (
+    BrokerAway,
+    CoordinatorStalled,
+    GroupEvent,
+    Idle,
+    MemberJoined,
+    MemberLeft,
+    RebalanceEnded,
+)
 from coordwire.timeline.story import lanes
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.contents import StoryContents
-from coordwire.timeline.story.lanes import GAP, LANE, MEMBER, REBALANCE, lanes_svg
+from coordwire.timeline.story.lanes import AWAY, GAP, LANE, MEMBER, REBALANCE, lanes_svg
 
 DATA = Path(__file__).parents[1] / "data"
 SECOND = 1_000_000_000
@@ -99,6 +107,17 @@ def test_a_static_member_hands_its_lane_over() -> None:
     picture = drawn([joined(0, "a", instance="i"), joined(40, "b", instance="i"), left(100, "b")])
     top = lanes.TOP + 16
     assert sorted(bars(picture, MEMBER)) == [(0, 40, top), (40, 60, top + LANE)]
+
+
+def test_a_coordinator_that_is_away_or_silent() -> None:
+    stalled = CoordinatorStalled(
+        **at(2), broker="b:1", until_ns=START + 4 * SECOND, answered_by="b:1", requests=1, packets=()
+    )
+    away = BrokerAway(**at(6), broker="b:1", until_ns=None, answered_by=None, connections=1, packets=())
+    picture = drawn([joined(0, "a"), stalled, away, left(10, "a")])
+    assert bars(picture, AWAY) == [(60, 40, lanes.TOP), (20, 20, lanes.TOP)]
+    tips = [title.text for title in picture.iter("title")]
+    assert {"coordinator b:1 answers nothing", "coordinator b:1 away"} <= set(tips)
 
 
 def test_names_are_only_texts() -> None:

@@ -63,9 +63,9 @@ def sections(reading: TableRows) -> list[str]:
             if event is None:
                 eventless += 1
                 continue
-            events[row.group_id or "", row.input_file].append(event)
+            events[event.group, row.input_file].append(event)
             if name == "lag":
-                lags[row.group_id or "", row.input_file].append(row)
+                lags[event.group, row.input_file].append(row)
     selected = sorted(sorted(events, key=lambda key: len(events[key]), reverse=True)[:MOST_GROUPS])
     parts = ["<h2>Groups</h2>"] if selected else []
     sources = Counter(group for group, _ in events)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from coordwire.capture.printable import shown
-from coordwire.timeline.events import BrokerAway, MemberJoined, MemberLeft, TopicPartition
+from coordwire.timeline.events import BrokerAway, CoordinatorStalled, MemberJoined, MemberLeft, TopicPartition
 from coordwire.timeline.story.contents import StoryContents
 from coordwire.timeline.story.markup import escaped
 from coordwire.timeline.story.rebalance_table import causes
@@ -32,7 +32,7 @@ TOP, LANE, BAR, LINE = 22, 26, 8, 17
 MEMBER, REBALANCE, GAP, AWAY = "#3b7dd8", "#b07a10", "#d9483b", "#7d7d7d"
 _LEGEND = (
     ((MEMBER, "member in the group"), (REBALANCE, "rebalance")),
-    ((GAP, "partition without a consumer"), (AWAY, "coordinator away")),
+    ((GAP, "partition without a consumer"), (AWAY, "coordinator away or silent")),
 )
 
 
@@ -142,11 +142,13 @@ def _rebalances(contents: StoryContents) -> list[_Mark]:
 
 
 def _outages(contents: StoryContents, high_ns: int) -> list[_Mark]:
-    return [
-        _Mark(event.time_ns or 0, event.until_ns or high_ns, f"coordinator {shown(event.broker)} away")
-        for event in contents.events
-        if isinstance(event, BrokerAway)
-    ]
+    marks = []
+    for event in contents.events:
+        if isinstance(event, BrokerAway | CoordinatorStalled):
+            deed = "away" if isinstance(event, BrokerAway) else "answers nothing"
+            label = f"coordinator {shown(event.broker)} {deed}"
+            marks.append(_Mark(event.time_ns or 0, event.until_ns or high_ns, label))
+    return marks
 
 
 # --- parts ---
