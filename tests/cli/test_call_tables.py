@@ -9,11 +9,13 @@ import pytest
 
 from coordwire.broker import Broker
 from coordwire.broker.thread import BrokerThread
+from coordwire.capture.printable import shown
 from coordwire.cli.__main__ import main
 from coordwire.cli.call import VERB_NAMES, verbs
 from coordwire.cli.call.answer_tables import Table, is_list, lines, tables
 from coordwire.client import connect_sync
 from coordwire.messages import (
+    ConsumerGroupDescribeResponse,
     DescribeConfigsResponse,
     ListGroupsResponse,
     MetadataResponse,
@@ -21,6 +23,7 @@ from coordwire.messages import (
     OffsetFetchResponse,
     ProduceRequest,
 )
+from coordwire.messages.consumer_group_describe import DescribedGroup, Member
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -127,6 +130,21 @@ def test_a_verb_says_what_it_takes(broker: BrokerThread, capsys: pytest.CaptureF
 # --- tables ---
 
 
+def test_texts_do_not_reach_the_terminal_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of lists, and of groups whose lag is shown."""
+    evil = "\x1b]0;pwn\x07"
+    member = Member(member_id=evil, subscribed_topic_names=["orders", evil])
+    answer = ConsumerGroupDescribeResponse(groups=[DescribedGroup(group_id=evil, members=[member])])
+    found = [cell for _, table in tables(answer, 1, ()) for row in table.rows for cell in row]
+    assert f"orders,{shown(evil)}" in found
+    with Broker.in_thread(topics=["orders"]) as broker:
+        with connect_sync(broker.bootstrap) as client:
+            client.request(commit(evil, {0: 0}), version=8)
+        _, (_, (group, *_)), _ = call(capsys, broker.bootstrap, "lag")
+    assert [group] == shown(evil).split()
+    assert all(text.isprintable() for text in (*found, group))
+
+
 def test_nested_lists_are_followed_or_counted() -> None:
     partitions = [MetadataResponsePartition(partition_index=index, leader_id=1) for index in range(2)]
     topics = [
@@ -147,8 +165,8 @@ def test_nested_lists_are_followed_or_counted() -> None:
 def test_secrets_are_not_shown() -> None:
     configs = [DescribeConfigsResourceResult(name="sasl.jaas.config", value="hush")]
     answer = DescribeConfigsResponse(results=[DescribeConfigsResult(resource_name="1", configs=configs)])
-    (shown,) = (table for _, table in tables(answer, 4, {"results[0].configs[0].value"}))
-    assert ("hush" in f"{shown}", "(hidden)" in f"{shown}") == (False, True)
+    (table,) = (table for _, table in tables(answer, 4, {"results[0].configs[0].value"}))
+    assert ("hush" in f"{table}", "(hidden)" in f"{table}") == (False, True)
 
 
 @pytest.mark.parametrize("room", [40, 80, 100, 140])

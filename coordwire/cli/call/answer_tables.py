@@ -123,7 +123,7 @@ def _text(element: Any, field: Field, value: Any) -> str:
         name = meaning(type(element).__name__, field.name, value)
         return name if (name is not None and field.name != "error_code") or (name and value) else str(value)
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return shown(",".join(map(str, value)))
     if isinstance(value, bytes | bytearray):
         return f"{len(value):,} bytes"
     return str(value) if isinstance(value, UUID | float) else shown(str(value))

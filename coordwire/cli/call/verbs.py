@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.call.answer_tables import Table
 from coordwire.enums import ErrorCode
@@ -145,5 +146,5 @@ def lag(client: SyncClient, groups: Sequence[str]) -> tuple[Table, list[dict[str
     names = ["group", "topic", "partition", "committed", "end", "lag"]
     if any("error" in form for form in forms):
         names.append("error")
-    rows = [[str(form.get(name, "-")) for name in names] for form in forms]
+    rows = [[shown(str(form.get(name, "-"))) for name in names] for form in forms]
     return Table(names, rows, range(2, 6)), forms, status
