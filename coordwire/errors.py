@@ -168,7 +168,7 @@ class UnsupportedVersion(DecodeError):
 
 
 class LimitExceeded(DecodeError):
-    """Valid perhaps, but over one of the budgets that `coordwire.limits` sets.
+    """Valid perhaps, but over a budget that `coordwire.limits` sets, or a count that Kafka refuses.
 
     >>> from coordwire import LimitExceeded, limits
     >>> from coordwire.messages import DescribeGroupsRequest

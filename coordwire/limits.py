@@ -14,19 +14,25 @@ from dataclasses import dataclass
 
 MEBI = 1 << 20
 
+# Kafka's own limits, since 4.4 (`MessageUtil`): no budgets, and nothing sets them. C has them in engine.h.
+MAX_ARRAY_ELEMENTS = 1_000_000
+"""Elements of one array."""
+MAX_TAGGED_FIELDS = 10_000
+"""Tagged fields after one struct, known ones too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one decode may cost.
 
-    elements: array elements and unknown tagged fields in one message.
+    elements: array elements and tagged fields in one message; Kafka has no such budget.
     memory: bytes of decoded values in one message, on top of `memory_factor` × the frame's size.
     memory_factor: see `memory`.
     decompressed: bytes that one record batch may decompress to.
     frame: bytes of one frame after its size prefix.
     """
 
-    elements: int = 1_000_000
+    elements: int = 2_000_000
     memory: int = 64 * MEBI
     memory_factor: int = 32
     decompressed: int = 256 * MEBI

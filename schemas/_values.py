@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_STRING = 32767
 """Kafka writes no string of more bytes, though a compact length could say more."""
+MAX_ARRAY_ELEMENTS = 1_000_000
+MAX_TAGGED_FIELDS = 10_000
+"""Since 4.4 Kafka reads no array of more elements, and no more tagged fields after one struct."""
 
 
 class Encoding(Enum):
@@ -262,6 +265,8 @@ class Array(Subconstruct):
         remaining = len(stream.getbuffer()) - stream.tell()
         if count > remaining:  # every element has at least a byte
             raise refuse(f"{count} elements claimed, {remaining} bytes left", path)
+        if count > MAX_ARRAY_ELEMENTS:
+            raise refuse(f"{count} elements in an array", path)
         return [self._element(stream, context, f"{path}[{i}]") for i in range(count)]
 
     def _element(self, stream: io.BytesIO, context: Any, path: str) -> object:

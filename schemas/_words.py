@@ -14,6 +14,7 @@ import construct
 from construct import Construct, Container, Renamed, Subconstruct
 
 from schemas._values import (
+    MAX_TAGGED_FIELDS,
     Encoding,
     Fixed,
     read_bytes,
@@ -196,7 +197,10 @@ class Struct(construct.Struct):
     def _parse_tags(self, value: Container, tagged: dict[int, Named], stream: io.BytesIO, context: Any,
                     path: str) -> None:  # fmt: skip
         last = -1
-        for _ in range(read_uvarint(stream, path)):
+        count = read_uvarint(stream, path)
+        if count > MAX_TAGGED_FIELDS:
+            raise refuse(f"{count} tagged fields", path)
+        for _ in range(count):
             tag = read_uvarint(stream, path)
             if tag <= last:
                 raise refuse(f"tag {tag} comes after tag {last}", path)

@@ -45,7 +45,7 @@ def test_a_string_is_bounded_and_bytes_are_not() -> None:
 
 
 def test_tables_stay_small() -> None:
-    for count in (200, 1_000, 1 << 30):
+    for count in (200, 1_000, 1_000_000):
         UNPACK_INT32S[count]
         LENGTHS[count]
     assert max(UNPACK_INT32S) < 128

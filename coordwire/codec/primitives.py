@@ -13,6 +13,8 @@ from struct import Struct as Compiled
 from typing import Any
 from uuid import UUID
 
+from coordwire.limits import MAX_ARRAY_ELEMENTS, MAX_TAGGED_FIELDS
+
 MAX_STRING = 32767
 """Kafka writes and reads no string of more bytes, though a compact length could say more."""
 
@@ -107,6 +109,8 @@ class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
         self.less = less
 
     def __missing__(self, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+        if count - self.less > MAX_ARRAY_ELEMENTS:
+            raise Refused
         unpack = Compiled(f">{count - self.less}{self.code}").unpack_from
         if count < _KEPT:
             self[count] = unpack
@@ -180,7 +184,7 @@ def tag_count(data: bytes, pos: int, first: int, elements: int, memory: int) -> 
         first, pos = long_uvarint(data, pos, first)
     elements -= first
     memory -= first * ELEMENT_COST
-    if first * 2 > len(data) - pos or elements < 0 or memory < 0:
+    if first * 2 > len(data) - pos or first > MAX_TAGGED_FIELDS or elements < 0 or memory < 0:
         raise Refused
     return first, pos, elements, memory
 

@@ -1,4 +1,4 @@
-"""Arrays of millions of elements and messages of up to a gigabyte through the engine, larger by steps:
+"""Arrays and batches of a million elements and messages of up to a gigabyte through the engine, by steps:
 `python -m fuzz.hardening.large [--elements N] [--bytes N]`.
 
 Strategy: each case is run in a process of its own, at a quarter of its size, at half and whole: encoded,
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from coordwire import decode_request, encode_request, limits
 from coordwire.codec import Message
 from coordwire.errors import DecodeError, EncodeError, LimitExceeded
+from coordwire.limits import MAX_ARRAY_ELEMENTS
 from coordwire.messages import DescribeGroupsRequest, LeaveGroupRequest, MetadataResponse, ProduceRequest
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
@@ -66,11 +67,6 @@ def structs(size: int) -> int:
         else:
             raise AssertionError("elements beyond the budget are decoded")
     return exchanged(message, 4)
-
-
-def tags(size: int) -> int:
-    """Unknown tagged fields."""
-    return exchanged(LeaveGroupRequest(group_id="g", tags=dict.fromkeys(range(9, size), b"")), 4)
 
 
 def opaque(size: int) -> int:
@@ -136,9 +132,7 @@ def columns(data: bytes, view: bool) -> int:
     return rows
 
 
-ELEMENTS: dict[str, Callable[[int], int]] = {
-    case.__name__: case for case in (numbers, structs, tags, records)
-}
+ELEMENTS: dict[str, Callable[[int], int]] = {case.__name__: case for case in (numbers, structs, records)}
 BYTES: dict[str, Callable[[int], int]] = {case.__name__: case for case in (opaque, texts, too_long, values)}
 CASES = ELEMENTS | BYTES
 """What is large, by its name: the first by a number of elements, the others by bytes."""
@@ -156,7 +150,9 @@ def run(name: str, size: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fuzz.hardening.large", description=__doc__)
-    parser.add_argument("--elements", type=int, default=4_000_000, help="of the largest array (%(default)s)")
+    parser.add_argument(
+        "--elements", type=int, default=MAX_ARRAY_ELEMENTS, help="of the largest array (%(default)s)"
+    )
     parser.add_argument("--bytes", type=int, default=1 << 30, help="of the largest field (%(default)s)")
     parser.add_argument("--case", choices=CASES, help="run one, at its whole size, in this process")
     options = parser.parse_args()

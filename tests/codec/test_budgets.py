@@ -63,13 +63,14 @@ def test_elements_are_counted() -> None:
     assert (error.path, error.position) == ("members", 1)
 
 
-def test_a_hostile_frame_of_four_megabytes_stays_within_its_budget() -> None:
-    wire = members(4 * MEBI // 3)
-    assert len(wire) >= 4 * MEBI
-    assert peak(lambda: refused(LeaveGroupRequest, wire, 4)) < MEBI
-    with limits(elements=10**7):
-        error = refused(LeaveGroupRequest, wire, 4)
-        assert "memory" in error.reason
+@pytest.mark.parametrize(
+    ("count", "elements", "reason"),
+    [(4 * MEBI // 3, 10**7, "Kafka's limit"), (10**6, 10**6 - 1, "elements"), (10**6, 10**6, "memory")],
+)
+def test_a_hostile_frame_of_megabytes_stays_within_its_budget(count: int, elements: int, reason: str) -> None:
+    wire = members(count)
+    with limits(elements=elements):
+        assert reason in refused(LeaveGroupRequest, wire, 4).reason
         assert peak(lambda: refused(LeaveGroupRequest, wire, 4)) < MEBI
 
 
@@ -81,8 +82,8 @@ TINY: list[tuple[Message, int]] = [
     (DescribeGroupsRequest(groups=[f"{i}" for i in range(20_000)]), 0),
     (MetadataRequest(topics=[MetadataRequestTopic(name="ü")] * 20_000), 12),
     (DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=UUID(int=i + 1)) for i in range(20_000)]), 6),
-    (MetadataResponse(tags=dict.fromkeys(range(20_000), b"")), 12),
-    (ShareGroupHeartbeatResponse(tags={i + 9**9: b"x" for i in range(20_000)}), 1),
+    (MetadataResponse(tags=dict.fromkeys(range(10_000), b"")), 12),
+    (ShareGroupHeartbeatResponse(tags={i + 9**9: b"x" for i in range(10_000)}), 1),
 ]
 
 

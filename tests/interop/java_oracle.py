@@ -68,7 +68,7 @@ class JavaOracle:
             raise Unavailable("no JDK is installed")
         self.release = release
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the JVM)
-        flags = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        flags = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         self._jvm = subprocess.Popen(
             [java, *flags, "-cp", f"{folder}/*", str(SOURCE)],
             stdin=subprocess.PIPE,

@@ -21,6 +21,7 @@ from coordwire.jsonform import from_json, to_json
 from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
 from coordwire.versions import header_version
+from tests.conformance.counts import arrays, tags
 from tests.conformance.test_reserved_tags import CASES
 from tests.interop.cells import (
     CELLS,
@@ -39,6 +40,7 @@ from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
 
 pytestmark = pytest.mark.maven
 
+COUNTS = arrays() | tags()
 PHASES = set(Phase) - {Phase.explain}
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 20
 
@@ -125,6 +127,19 @@ def test_the_tags_that_kafka_refuses() -> None:
         else:
             assert isinstance(result, Refused)
             assert complaint in result.reason
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_counts_that_kafka_refuses(name: str) -> None:
+    count = COUNTS[name]
+    java = java_name(count.message)
+    (beyond,) = oracle(CURRENT).ask([Command("B", java, count.version, count.beyond)])
+    assert isinstance(beyond, Refused)
+    assert "the maximum" in beyond.reason
+    (valid,) = oracle(CURRENT).ask([Command("B", java, count.version, count.valid)])
+    assert not isinstance(valid, Refused), valid
+    assert valid[1:] == [count.valid, b"0"]
 
 
 @pytest.mark.usefixtures("kafka")

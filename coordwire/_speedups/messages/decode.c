@@ -190,7 +190,8 @@ static NOINLINE const uint8_t *read_array(Reader *reader, const Op *op, const ui
         *value = Py_NewRef(Py_None);
         return op->flags & NULLABLE ? at : NULL;
     }
-    if (count * op->min_size > reader->end - at || !charge(reader, count, op->memory_cost))
+    if (count * op->min_size > reader->end - at || count > MAX_ARRAY_ELEMENTS
+        || !charge(reader, count, op->memory_cost))
         return NULL;
     PyObject *list = *value = make_items(reader, (Py_ssize_t)count);
     if (list == NULL)
@@ -252,7 +253,7 @@ static NOINLINE const uint8_t *read_tags(Reader *reader, const Program *program,
 {
     const uint8_t *end = reader->end;
     uint32_t count;
-    if (!read_uvarint(&at, end, &count) || (int64_t)count * 2 > end - at
+    if (!read_uvarint(&at, end, &count) || (int64_t)count * 2 > end - at || count > MAX_TAGGED_FIELDS
         || !charge(reader, count, reader->engine->tag_cost))
         return NULL;
     const Op *first = program->ops + program->inlined, *known = first, *stop = first + program->tagged;

@@ -20,6 +20,9 @@
 
 enum { MAX_DEPTH = 32 };
 
+/* Kafka's limits, as coordwire.limits has them. */
+enum { MAX_ARRAY_ELEMENTS = 1000000, MAX_TAGGED_FIELDS = 10000 };
+
 /* Types of fields, by the numbers that coordwire.codec.program gives them. What follows them are not types:
    first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
    else a step can be. */

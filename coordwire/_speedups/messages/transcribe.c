@@ -95,7 +95,8 @@ static const uint8_t *put_array(Walk *walk, const Op *op, const Transcriber *inn
         return NULL;
     if (count < 0)
         return put_null(walk, op->flags) ? at : NULL;
-    if (count * op->min_size > walk->end - at || !book(walk, count, op->memory_cost) || !make_room(&walk->text, 2))
+    if (count * op->min_size > walk->end - at || count > MAX_ARRAY_ELEMENTS
+        || !book(walk, count, op->memory_cost) || !make_room(&walk->text, 2))
         return NULL;
     put_char(&walk->text, '[');
     for (int64_t remaining = count; remaining; remaining--) {
@@ -178,7 +179,7 @@ static const uint8_t *put_tags(Walk *walk, const Transcriber *transcriber, const
     uint32_t count;
     if (*at == 0)
         return at + 1;
-    if (!read_uvarint(&at, end, &count) || (int64_t)count * 2 > end - at
+    if (!read_uvarint(&at, end, &count) || (int64_t)count * 2 > end - at || count > MAX_TAGGED_FIELDS
         || !book(walk, count, walk->engine->tag_cost))
         return NULL;
     const Op *const first = program->ops + program->inlined, *const stop = first + program->tagged, *op = first;

@@ -13,6 +13,7 @@ from struct import calcsize
 
 from coordwire.codec.compiler.function import Function
 from coordwire.codec.fields import CODES, FIXED, TEXTS, Field, VersionLayout
+from coordwire.limits import MAX_ARRAY_ELEMENTS
 
 
 def write_decoder(name: str, layout: VersionLayout) -> Function:
@@ -240,7 +241,10 @@ class _Decoder:
             return
         min_size = layout.element_min_size(field)
         text.refuse(
-            f"n{f' * {min_size}' if min_size != 1 else ''} > {self.end} - pos", "elements < 0", "memory < 0"
+            f"n{f' * {min_size}' if min_size != 1 else ''} > {self.end} - pos",
+            f"n > {MAX_ARRAY_ELEMENTS}",
+            "elements < 0",
+            "memory < 0",
         )
         if kind == "bool":
             booleans = text.helper("BOOLEANS")

@@ -22,7 +22,7 @@ from coordwire.codec.declarations import as_class
 from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, TEXTS, Field, VersionLayout
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
 from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated, counted
-from coordwire.limits import current
+from coordwire.limits import MAX_ARRAY_ELEMENTS, MAX_TAGGED_FIELDS, current
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Message
@@ -301,6 +301,9 @@ class Reader:
             claimed = f"{counted(count, 'element')} of at least {counted(min_size, 'byte')}"
             reason = f"{claimed} claimed, {counted(remaining, 'byte')} left"
             raise self.refuse(Truncated, reason, at)
+        if count > MAX_ARRAY_ELEMENTS:
+            reason = f"an array of {count:,} elements: Kafka's limit is {MAX_ARRAY_ELEMENTS:,}"
+            raise self.refuse(LimitExceeded, reason, at)
         self.charge(count, layout.element_memory_cost(field), at)
         self.mark(at, count, "count", "array")
         items: list[Any] = []
@@ -355,6 +358,9 @@ class Reader:
             raise self.refuse(
                 Truncated, f"{counted(count, 'tagged field')} claimed, {counted(remaining, 'byte')} left", at
             )
+        if count > MAX_TAGGED_FIELDS:
+            reason = f"{count:,} tagged fields: Kafka's limit is {MAX_TAGGED_FIELDS:,} after one struct"
+            raise self.refuse(LimitExceeded, reason, at)
         self.charge(max(count, 0), ELEMENT_COST, at)
         self.mark(at, count, "tags", "uvarint")
         last = -1
