@@ -12,7 +12,8 @@ one layout for each type. Rules: what a newer broker may write is not an error: 
 frame stays bytes, and `unknown` has the reason. A record of a known type and version that can't be read is
 refused by `decode_log_record`, and left as bytes by `open_log_record`; offsets count from the start of the
 key or value, and paths begin with "key" or "value". What was decoded encodes again. Control batches hold
-other records, which this module doesn't read.
+other records, which this module doesn't read. Other brokers may write Kafka's keys with values of their own:
+one in an envelope of Redpanda's serde (redpanda PR #31475) that isn't a value of Kafka's stays bytes too.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ _FRAME_VERSION = 1
 """The one frame version of the metadata log so far."""
 
 _MAX_UVARINT = (1 << 32) - 1
+_ENVELOPE = struct.Struct("<BBI")
+"""Of Redpanda's serde: version, the oldest version whose readers can read it, bytes that follow."""
 
 
 class RecordClasses(NamedTuple):
@@ -162,7 +165,11 @@ def decode_log_record(
     record.key = _message(classes.key, start, _PREFIX, 0, "key", reading)
     if data is not None:
         version = _int16(data, "value", "the value's version")
-        _value(record, classes.value, version, data, _PREFIX, reading)
+        if _is_enveloped(data) and not _is_exact(classes.value, data, version):
+            record.value = data
+            record.unknown = "not Kafka's layout: an envelope of Redpanda's serde"
+        else:
+            _value(record, classes.value, version, data, _PREFIX, reading)
     return record
 
 
@@ -212,6 +219,23 @@ def _value(
     else:
         record.value = data[pos:]
         record.unknown = f"{cls.__name__} has no version {version}: it has {known[0]} to {known[-1]}"
+
+
+def _is_enveloped(data: bytes) -> bool:
+    """Whether a value has an envelope's form. Few of Kafka's have: their first numbers would be enormous."""
+    if len(data) <= _ENVELOPE.size:
+        return False
+    version, compatible, size = _ENVELOPE.unpack_from(data)
+    return bool(compatible <= version and size == len(data) - _ENVELOPE.size)
+
+
+def _is_exact(cls: type[Message], data: bytes, version: int) -> bool:
+    """Whether a value is one of Kafka's without any deviation."""
+    try:
+        cls.decode(data[_PREFIX:], version=version)
+    except DecodeError:
+        return False
+    return True
 
 
 def _message(

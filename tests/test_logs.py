@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,11 @@ from coordwire.messages import (
     TopicRecord,
 )
 from coordwire.messages.classic_group_records import MemberMetadata
-from coordwire.messages.consumer_group_records import ClassicMemberMetadata
+from coordwire.messages.consumer_group_records import (
+    ClassicMemberMetadata,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record
 from coordwire.testing import strategies
@@ -412,3 +417,28 @@ def test_construct_agrees(data: st.DataObject, cell: tuple[Log, int, int]) -> No
     schema = DECLARED[cls.__name__]
     wire = value.encode(version=version)
     assert schema.build(schema.parse(wire, version=version), version=version) == wire
+
+
+def enveloped(payload: bytes, version: int = 0, compatible: int = 0) -> bytes:
+    """A value as Redpanda's serde writes it: version, compatible version, size, all little-endian."""
+    return struct.pack("<BBI", version, compatible, len(payload)) + payload
+
+
+GROUP_KEY = b"\x00\x03" + ConsumerGroupMetadataKey(group_id="g").encode(version=0)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("version", [0, 1, 3])
+def test_a_value_of_redpandas_stays_bytes(version: int, strict: bool) -> None:
+    value = enveloped(struct.pack("<iq", 7, 0), version)
+    record = decode_log_record("consumer_offsets", GROUP_KEY, value, strict=strict)
+    assert (record.type, record.version, record.value) == (3, None, value)
+    assert record.unknown == "not Kafka's layout: an envelope of Redpanda's serde"
+    assert encode_log_record(record) == (GROUP_KEY, value)
+
+
+def test_a_value_of_kafkas_that_looks_like_an_envelope_is_kafkas() -> None:
+    value = b"\x00\x00" + ConsumerGroupMetadataValue(epoch=1 << 24).encode(version=0)
+    assert value == enveloped(value[6:])
+    record = decode_log_record("consumer_offsets", GROUP_KEY, value)
+    assert record.value == ConsumerGroupMetadataValue(epoch=1 << 24)
