@@ -1,10 +1,11 @@
-"""Apache Kafka's own message definitions: the JSON files in the jar of a release, as plain facts.
+"""Apache Kafka's own message definitions: the JSON files in a jar or a source tree, as plain facts.
 
 Strategy: a definition becomes a tree of `Fact`s, one a field, its versions as sets cut to the message's own;
 so two ways of writing the same ("0+" and "0-7" where 7 is the last) are the same fact.
 
-Rules: read from `common/message/` of kafka-clients, and of kafka-streams where that is there too; only what
-decides on bytes, JSON or refusals is kept.
+Rules: read from `common/message/` of kafka-clients, and of kafka-streams where that is there too, or from
+`src/main/resources/common/message/` of these modules' source; only what decides on bytes, JSON or refusals is
+kept.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-__all__ = ["Definition", "Fact", "definition", "definition_of", "definitions", "span"]
+__all__ = ["Definition", "Fact", "definition", "definition_of", "definitions", "definitions_at", "span"]
 
 _COMMENT = re.compile(r"(?:^|(?<=,))\s*//.*$|^\s*/\*.*\*/\s*$", re.MULTILINE)
 _ERROR = re.compile(r"^\s*//\s*-\s*([A-Z_]+)\b", re.MULTILINE)
@@ -91,13 +92,32 @@ def definitions(folder: Path, release: str) -> Iterator[Definition]:
         yield from _in_jar(streams)
 
 
+def definitions_at(path: Path) -> Iterator[Definition]:
+    """All messages of one jar, or of a tree of Kafka's source. Raises `OSError` if there are none."""
+    found = False
+    for result in _in_jar(path) if path.is_file() else _in_source(path):
+        found = True
+        yield result
+    if not found:
+        raise OSError(f"{path}: no definitions of messages")
+
+
 def _in_jar(path: Path) -> Iterator[Definition]:
     with ZipFile(path) as jar:
-        for name in sorted(jar.namelist()):
-            if name.startswith("common/message/") and name.endswith(".json"):
-                result = definition_of(jar.read(name).decode())
-                if result.versions:
-                    yield result
+        names = [name for name in jar.namelist() if name.startswith("common/message/")]
+        yield from _with_versions(jar.read(name).decode() for name in sorted(names) if name.endswith(".json"))
+
+
+def _in_source(tree: Path) -> Iterator[Definition]:
+    yield from _with_versions(
+        path.read_text()
+        for module in ("clients", "streams")
+        for path in sorted(tree.glob(f"{module}/src/main/resources/common/message/*.json"))
+    )
+
+
+def _with_versions(texts: Iterable[str]) -> Iterator[Definition]:
+    return (result for result in map(definition_of, texts) if result.versions)
 
 
 def definition_of(text: str) -> Definition:

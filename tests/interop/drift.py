@@ -1,11 +1,11 @@
-"""`python -m tests.interop.drift [--release 4.x.y]`: what a release of Apache Kafka has that we lack or have
-otherwise: APIs, records of brokers' own logs, versions, fields, error codes and other enums. Exit status 1 if
-there is anything, 2 if the jars can't be had.
+"""`python -m tests.interop.drift [--release 4.x.y | --at PATH]`: what a release of Apache Kafka has that we
+lack or have otherwise: APIs, records of brokers' own logs, versions, fields, error codes and other enums.
+Exit status 1 if there is anything, 2 if it can't be read.
 
 Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
-have; its records and enums need a JVM, and are left out where a folder of jars is given. Rules: a version
-that only we have is none of the release's business; a difference that we want is in `MEANT`, with its reason,
-and is reported but doesn't count.
+have; its records and enums need a JVM, and are left out for a jar or a source tree that is given. Rules: a
+version that only we have is none of the release's business; a difference that we want is in `MEANT`, with its
+reason, and is reported but doesn't count.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from zipfile import BadZipFile
 
 from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiFacts
 from coordwire.versions import header_version
-from tests.interop.definitions import Definition, Fact, definitions
+from tests.interop.definitions import Definition, Fact, definitions, definitions_at
 from tests.interop.enums import enum_drift, unknown_enums
 from tests.interop.java_oracle import oracle
 from tests.interop.log_drift import log_drift
@@ -181,12 +182,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--release", default=CURRENT, help="a version of kafka-clients (default: %(default)s)"
     )
-    parser.add_argument("--jars", type=Path, help="a folder with its jar, instead of Maven Central")
+    parser.add_argument(
+        "--at", type=Path, help="a jar, or a tree of Kafka's source, instead of Maven Central's"
+    )
     options = parser.parse_args(arguments)
     try:
-        results = list(definitions(options.jars or jars(options.release), options.release))
-        others = [] if options.jars else list(_others(options.release))
-    except (Unavailable, OSError) as error:
+        if options.at:
+            results, others = list(definitions_at(options.at)), []
+        else:
+            results = list(definitions(jars(options.release), options.release))
+            others = list(_others(options.release))
+    except (Unavailable, OSError, BadZipFile) as error:
         print(error, file=sys.stderr)
         return 2
     lines = [line for result in results for line in drift(result)] + others
@@ -195,7 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{line}  [meant: {why}]" if why else line)
     count = sum(reason is None for reason in reasons.values())
     counts = f"{len(results)} messages, {count} differences, {len(lines) - count} meant"
-    print(f"Apache Kafka {options.release}: {counts}")
+    print(f"{options.at or f'Apache Kafka {options.release}'}: {counts}")
     return 1 if count else 0
 
 

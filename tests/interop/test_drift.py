@@ -94,22 +94,45 @@ def test_a_doctored_definition(doctor: Doctor, words: str) -> None:
     assert any(words in line for line in lines(doctor))
 
 
-def jar(folder: Path, raw: dict[str, Any]) -> list[str]:
-    """A release of one message; the arguments that name it."""
-    with ZipFile(folder / "kafka-clients-9.9.9.jar", "w") as made:
-        made.writestr("common/message/LeaveGroupRequest.json", f"// Licence\n{json.dumps(raw)}")
-    return ["--release", "9.9.9", "--jars", str(folder)]
+NAME = "common/message/LeaveGroupRequest.json"
 
 
-def test_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(jar(tmp_path, LEAVE)) == 0
-    assert main(jar(tmp_path, LEAVE | {"apiKey": 14})) == 1
+def jar(folder: Path, text: str) -> Path:
+    """A release of one message."""
+    path = folder / "kafka-clients.jar"
+    with ZipFile(path, "w") as made:
+        made.writestr(NAME, text)
+    return path
+
+
+def source(folder: Path, text: str) -> Path:
+    """A tree of the source, with one message, and one that is the tests' own."""
+    for module, name in (("clients/src/main", NAME), ("clients/src/test", "common/message/Simple.json")):
+        path = folder / module / "resources" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("make", [jar, source])
+def test_the_exit_status(
+    make: Callable[[Path, str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for raw, status in ((LEAVE, 0), (LEAVE | {"apiKey": 14}, 1)):
+        assert main(["--at", str(make(tmp_path, f"// Licence\n{json.dumps(raw)}"))]) == status
+    path = make(tmp_path, json.dumps(LEAVE))
     assert capsys.readouterr().out.splitlines() == [
-        "Apache Kafka 9.9.9: 1 messages, 0 differences, 0 meant",
+        f"{path}: 1 messages, 0 differences, 0 meant",
         "LeaveGroupRequest: api key 14, ours 13",
-        "Apache Kafka 9.9.9: 1 messages, 1 differences, 0 meant",
+        f"{path}: 1 messages, 1 differences, 0 meant",
     ]
-    assert main(["--release", "9.9.8", "--jars", str(tmp_path)]) == 2
+
+
+def test_what_has_no_definitions(tmp_path: Path) -> None:
+    assert main(["--at", str(tmp_path)]) == 2
+    assert main(["--at", str(tmp_path / "absent")]) == 2
+    (tmp_path / "text").write_text("no jar")
+    assert main(["--at", str(tmp_path / "text")]) == 2
 
 
 def test_a_meant_difference_has_its_reason() -> None:
