@@ -27,7 +27,7 @@ Shared by commands:
     coordinator_logs.py   reads the logs of coordinators
     selection/            which entries the user asks for
     message_lines.py      a message as lines; record_sets.py: the record sets in it
-    embedded_json.py      messages inside bytes, as JSON
+    embedded_json.py      messages inside bytes, as JSON; telemetry.py: client metrics
     annotated_hex.py      a frame as annotated hex
     capture_hints.py      why a capture shows no frames
     terminal.py           styles, widths, colours, encodings; progress.py: how far a command has come

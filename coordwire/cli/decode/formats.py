@@ -103,10 +103,11 @@ class DecodeJsonFormat:
 def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     """The contents of a frame's opaque bytes and of its record sets."""
     from coordwire.capture.redaction.entry_secrets import withheld
-    from coordwire.cli import embedded_json, record_sets
+    from coordwire.cli import embedded_json, record_sets, telemetry
 
     forms = embedded_json.opened(entry, show_secrets=show_secrets)
     if entry.message is not None:
         hidden = () if show_secrets else withheld(entry).paths
         forms |= record_sets.forms(entry.message, show_secrets=show_secrets, hidden=hidden)
+        forms |= telemetry.forms(entry.message)
     return forms

@@ -20,7 +20,7 @@ from coordwire.capture.redaction.entry_secrets import (
     size_withheld,
     withheld,
 )
-from coordwire.cli import message_lines, record_sets
+from coordwire.cli import message_lines, record_sets, telemetry
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import SLOW_NS, columns, line_writer, packets
 from coordwire.connection.dialect import KAFKA
@@ -135,6 +135,7 @@ class TreeFormat:
                 contents |= open_embedded(entry.message)
                 secrets = self._show_secrets
                 contents |= record_sets.layouts(entry.message, show_secrets=secrets, hidden=hidden.paths)
+                contents |= telemetry.layouts(entry.message)
             yield from message_lines.MessageLines(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, contents,
                 self._show_secrets,
