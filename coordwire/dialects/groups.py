@@ -83,7 +83,7 @@ class DraftGroups:
         if group is None:
             group = StartedGroup(group_id)
             remember(self._started, group_id, group, MOST_CONNECTIONS)
-        if key not in self._registrations:  # a connection registers once
+        if key not in self._registrations and not group.is_full:  # a connection registers once
             registration = DraftRegistration.of(entry, message, place)
             group.register(registration)
             remember(self._registrations, key, (group, registration), MOST_CONNECTIONS)
@@ -98,7 +98,12 @@ class DraftGroups:
             group = JoinedGroup(group_id)
             remember(self._joined, group_id, group, MOST_CONNECTIONS)
         client, _, broker = entry.flow.partition(" > ")
-        remember(self._joining, key, (group, JoiningConnection(client, broker)), MOST_CONNECTIONS)
+        if known is not None:
+            known[0].forget(known[1])
+        self._joining[key] = group, JoiningConnection(client, broker)
+        if len(self._joining) > MOST_CONNECTIONS:
+            _, (joined, oldest) = self._joining.popitem(last=False)
+            joined.forget(oldest)
 
     def finish(self, place: Seen) -> Iterator[GroupEvent]:
         """The input is at its end."""

@@ -26,7 +26,7 @@ from coordwire.timeline.events import Leaving, MemberLeft
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.group import Group
-from coordwire.timeline.members import Member
+from coordwire.timeline.members import MOST_MEMBERS, Member
 from coordwire.timeline.rebalance import Trigger
 
 __all__ = ["JoinedGroup", "JoiningConnection"]
@@ -63,6 +63,7 @@ class JoinedGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group = Group(group_id, "draft")
+        self.group.members.on_drop = self._drop
         self._broker: str | None = None
         self._open: dict[str, set[JoiningConnection]] = {}  # by broker
         self._moved: Trigger | None = None  # another coordinator, which is not known to have the group
@@ -158,12 +159,23 @@ class JoinedGroup:
         self._leaves_queue(connection, place)
         if (name := connection.member_id or "") in self.group.members:
             self._ends[name] = end
+        self.forget(connection)
+        is_last = connection.broker not in self._open
+        if end.sender == "broker" and connection.broker == self._broker and is_last:
+            self._outage = self._outage or place
+
+    def forget(self, connection: JoiningConnection) -> None:
+        """A connection is not remembered any longer."""
+        self._waiting.pop(connection, None)
         still_open = self._open.get(connection.broker, set())
         still_open.discard(connection)
         if not still_open:
             self._open.pop(connection.broker, None)
-        if end.sender == "broker" and connection.broker == self._broker and not still_open:
-            self._outage = self._outage or place
+
+    def _drop(self, name: str) -> None:
+        """A member is not remembered any longer."""
+        self._last_places.pop(name, None)
+        self._ends.pop(name, None)
 
     def _joined(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
         """One answer of a generation."""
@@ -197,7 +209,8 @@ class JoinedGroup:
         if group.rebalance is not None:
             group.rebalance.join(name, joining.time_ns)
             group.rebalance.sync(name)
-        self._batch[name] = None
+        if len(self._batch) < MOST_MEMBERS:
+            self._batch[name] = None
         self._batch_end = place
         if not self._waiting:
             self._end_batch()
@@ -323,13 +336,13 @@ class JoinedGroup:
         group, name = self.group, member.member_id
         if member.session_timeout_ms is not None:
             remember(self._timeouts, name, member.session_timeout_ms, MOST_TIMEOUTS)
-        last_place = self._last_places.pop(name, place)
+        last_place, end = self._last_places.pop(name, place), self._ends.pop(name, None)
         last_ns, time_ns = last_place.time_ns or 0, place.time_ns or 0
         detail = f"silent for {max(time_ns - last_ns, 0) / 1e9:.3g} s"
         trigger = group.goes(name, place, departure, detail, inferred=True)
         event = group.pending[-1]
         if isinstance(event, MemberLeft):
-            ending = ending_of(self._ends.pop(name, None), last_place, place)
+            ending = ending_of(end, last_place, place)
             group.pending[-1] = replace(event, ending=ending)
         if not group.members:
             group.end("empty", place)

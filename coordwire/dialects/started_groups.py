@@ -19,7 +19,7 @@ were seen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
@@ -27,7 +27,7 @@ from coordwire.dialects.draft_registrations import SOON_NS, DraftRegistration, e
 from coordwire.timeline.events import Leaving, MemberLeft, TopicPartition
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.group import Group
-from coordwire.timeline.members import Owned
+from coordwire.timeline.members import MOST_MEMBERS, Owned
 from coordwire.timeline.rebalance import Trigger
 
 __all__ = ["StartedGroup"]
@@ -38,6 +38,7 @@ three of them are a session timeout."""
 
 MOST_REASONS = 100
 MOST_PARTITIONS = 100_000
+FEW_DEADLINES = 100
 """So many of a group's partitions are remembered."""
 
 _CLOSED = "it closed its connection"
@@ -98,6 +99,11 @@ class StartedGroup:
         self._served_ns = 0  # when all of an overview's consumers were served last
 
     # --- frames ---
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many consumers are in, or ask to be, that no others are looked at."""
+        return len(self._registrations) + len(self._unanswered) >= MOST_MEMBERS
 
     def register(self, registration: DraftRegistration) -> None:
         """A consumer asks to be in."""
@@ -262,14 +268,20 @@ class StartedGroup:
     def _watch(self, registration: DraftRegistration) -> None:
         self._number += 1
         heappush(self._deadlines, (registration.deadline_ns, self._number, registration))
+        if len(self._deadlines) > 2 * len(self._lost) + FEW_DEADLINES:
+            self._deadlines = [entry for entry in self._deadlines if self._is_lost(entry[2])]
+            heapify(self._deadlines)
 
     def _give_up(self, time_ns: int, place: Seen) -> None:
         while self._deadlines and self._deadlines[0][0] < time_ns:
             _, _, registration = heappop(self._deadlines)
             name = registration.name
-            if self._lost.get(name) is registration and name not in self._unanswered:
+            if self._is_lost(registration) and name not in self._unanswered:
                 at_ns = registration.deadline_among(self._series_ns)
                 self._remove(registration, place.at(at_ns), "session_timeout")
+
+    def _is_lost(self, registration: DraftRegistration) -> bool:
+        return self._lost.get(registration.name) is registration
 
     def _remove(self, registration: DraftRegistration, place: Seen, departure: Leaving) -> None:
         """A consumer is out."""
@@ -402,7 +414,8 @@ class StartedGroup:
         attempt = self._attempt or self._begin(place)
         attempt.stopped[name] = registration
         attempt.parts[name] = parts
-        attempt.started |= parts
+        if len(attempt.started) < MOST_PARTITIONS:
+            attempt.started |= parts
         if len(self._partitions) < MOST_PARTITIONS:
             self._partitions |= parts
         registration.starts(place)

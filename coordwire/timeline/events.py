@@ -189,7 +189,8 @@ class CoordinatorStalled(GroupEvent):
     first request was sent that waited; sessions that would end meanwhile end afterwards.
 
     broker: its address; until_ns: when it answered, or another broker did; None if the input ends before;
-    answered_by: the address of the broker that answered; requests: how many had waited for 2 s or longer;
+    answered_by: the address of the broker that answered; requests: how many had waited for 2 s or longer, of
+    all groups that it coordinates;
     packets: the first request's, and the answer's.
     """
 

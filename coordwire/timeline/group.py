@@ -53,6 +53,8 @@ _new = tuple.__new__  # a named tuple's own goes through a function
 MOST_KEPT = 100
 """Of so many partitions the order is kept for the next time."""
 
+MOST_UNANSWERED = 10_000
+
 MOST_LATE = 100
 """In a larger group, the members that a rebalance waits for are not looked for."""
 
@@ -103,7 +105,8 @@ class Group:
     for how long partitions had no consumer; clocks: those of its members' sessions; end_of: the end of a
     member's connection, after its last request, if it ended; coordinator: the address of the broker that last
     accepted a request about it; brokers: all that did; outage: that of the coordinator, until a request is
-    accepted again; holes: those of the capture."""
+    accepted again; unanswered: the requests that it answers at once, and did not answer yet, with their
+    connections, the oldest first; holes: those of the capture."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -122,6 +125,7 @@ class Group:
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
+        self.unanswered: OrderedDict[Seen, str] = OrderedDict()
         self.holes = Holes()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
         self._asked_ns: OrderedDict[str, int] = (
@@ -170,6 +174,10 @@ class Group:
                     member.silence = asked_ns, time_ns
                 member.asked_ns = time_ns
             member.unseen = False
+
+    def waits(self, place: Seen, flow: str) -> None:
+        """A request that its coordinator answers at once was sent on a connection."""
+        remember(self.unanswered, place, flow, MOST_UNANSWERED)
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member
-from coordwire.timeline.stalls import Stalls
+from coordwire.timeline.stalls import Stall, Stalls
 
 __all__ = ["SessionClocks"]
 
@@ -21,10 +21,13 @@ __all__ = ["SessionClocks"]
 @dataclass(slots=True)
 class SessionClocks:
     """Of one group. available_ns: when its coordinator was last seen to be unavailable; stalls: when it
-    answered nothing."""
+    answered nothing; stall: the last in which requests about the group waited; reported: the last that
+    was reported."""
 
     available_ns: int = 0
     stalls: Stalls = field(default_factory=Stalls)
+    stall: Stall | None = None
+    reported: Stall | None = None
 
     def unavailable(self, place: Seen) -> None:
         """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
@@ -45,8 +48,7 @@ class SessionClocks:
         answered none of its requests."""
         if member.unread is None:
             return self.quiet_ns(member)
-        since_ns, until_ns = self.stalls.latest
-        is_stalled = since_ns <= (member.unread.time_ns or 0) < until_ns
+        is_stalled = self.stalls.at(member.unread.time_ns or 0) is not None
         return self.heard_ns(member) if is_stalled else self.quiet_ns(member)
 
     def read_until_ns(self, member: Member) -> int | None:

@@ -6,19 +6,29 @@ Scripted: sessions of 6 s, heartbeats each 1.5 s until 12 s, and from 13.5 s on 
 from __future__ import annotations
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+)
 from coordwire.timeline.events import (
     CoordinatorStalled,
     GroupEvent,
+    MemberJoined,
     MemberLeft,
     RebalanceEnded,
     TopicPartition,
 )
 from coordwire.timeline.story import story_lines
 from coordwire.timeline.totals import stories
+from tests.growth import assert_linear
 from tests.timeline.script import SECOND, START, Script, only
+from tests.timeline.test_modern import beat
 
-UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 25, 27
+NOT_COORDINATOR, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 16, 25, 27
 
 
 class Stalling(Script):
@@ -123,3 +133,201 @@ def test_a_killed_member_has_no_consumer_from_its_death_on() -> None:
     story = stories(events)["g"]
     assert 6.1 < story.idle[TopicPartition("t", 1)] / SECOND < 6.3
     assert story.idle_ns == story.idle[TopicPartition("t", 1)]
+
+
+def test_a_stall_is_reported_once_though_some_are_answered_before_others() -> None:
+    """One member asks again, and is answered, before the other's request is."""
+    script = Stalling()
+    a, b = script.beat("a"), script.beat("b")
+    script.answers(18.7, a)
+    script.heartbeat("a", 1)
+    script.answers(18.71, b)
+    for script.now in (20, 21.5):
+        script.heartbeat("a", 1)
+        script.heartbeat("b", 1)
+    assert stall_of(script.events(ends=True)) == (13.5, 18.7, 2)
+
+
+def test_a_request_without_an_answer_is_no_second_stall() -> None:
+    script = Stalling()
+    a, _ = script.beat("a"), script.beat("b")
+    script.answers(18.7, a)
+    script.now = 20
+    script.heartbeat("a", 1)
+    script.now = 20.4
+    script.beat("a")
+    assert stall_of(script.events(ends=True)) == (13.5, 18.7, 1)
+
+
+def test_an_answer_after_the_stall_was_reported_is_of_that() -> None:
+    script = Stalling()
+    a, b = script.beat("a"), script.beat("b")
+    script.answers(18.7, a)
+    script.now = 20
+    script.heartbeat("a", 1)
+    script.answers(20.3, b)
+    assert stall_of(script.events(ends=True)) == (13.5, 18.7, 1)
+
+
+def test_requests_that_were_refused_do_not_wait() -> None:
+    """The coordinator refuses at once, and another accepts 3 s later."""
+    script = Script()
+    beat(script, "a", 0, 1, given=[0])
+    script.now = 3
+    beat(script, "a", 1, 1, error_code=NOT_COORDINATOR)
+    script.broker = "other:9092"
+    for script.now in (6, 8):
+        beat(script, "a", 1, 1)
+    assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def test_a_late_refusal_is_no_stall() -> None:
+    script = Stalling()
+    waiting = script.beat("a"), script.beat("b")
+    script.answers(18.7, *waiting, error_code=NOT_COORDINATOR)
+    assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def test_requests_that_their_clients_gave_up_do_not_wait() -> None:
+    script = Stalling()
+    script.beat("a")
+    script.beat("b")
+    script.now = 14
+    script.close("a", "b")
+    other = Script("other")
+    other.now = 30
+    other.steady("c")
+    script.entries += other.entries
+    assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def test_another_broker_answers_while_requests_wait() -> None:
+    script = Stalling()
+    script.beat("a")
+    script.beat("b")
+    script.now = 17
+    script.close("a", "b")
+    script.broker = "other:9092"
+    for script.now in (18.7, 20):
+        script.heartbeat("a", 1)
+        script.heartbeat("b", 1)
+    events = script.events(ends=True)
+    assert stall_of(events) == (13.5, 18.7, 2)
+    (stall,) = only(events, CoordinatorStalled)
+    assert (stall.broker, stall.answered_by) == ("broker:9092", "other:9092")
+
+
+def test_a_session_that_ends_in_an_earlier_stall_is_told_after_it() -> None:
+    """b dies in a stall; it is missed after another one."""
+    script = Stalling()
+    script.now = 12.5
+    script.close("b")
+    script.now = 13.5
+    script.answers(18.7, script.beat("a"))
+    script.now = 20
+    script.heartbeat("a", 1)
+    script.now = 21.5
+    script.answers(24.5, script.beat("a"), error_code=REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a", timeout_ms=6_000))
+    events = script.events(ends=True)
+    assert [seconds(event.time_ns) for event in only(events, CoordinatorStalled)] == [13.5, 21.5]
+    (left,) = only(events, MemberLeft)
+    assert (left.member_id, seconds(left.time_ns)) == ("b-id", 18.7)
+
+
+def test_groups_of_one_coordinator_tell_the_same_stall() -> None:
+    script = Stalling()
+    script.group = "h"
+    script.now = 12.8
+    asked = script.join("c", timeout_ms=6_000)
+    script.rebalance(1, {"c": {"t": [2]}}, asked)
+    script.group = "g"
+    script.now = 13.5
+    waiting = [script.beat("a"), script.beat("b")]
+    script.group = "h"
+    script.now = 14.2
+    waiting.append(script.beat("c"))
+    script.answers(18.7, waiting[0], waiting[2], waiting[1])
+    script.now = 20
+    script.heartbeat("c", 1)
+    script.group = "g"
+    script.heartbeat("a", 1)
+    stalls = only(script.events(ends=True), CoordinatorStalled)
+    assert sorted(stall.group for stall in stalls) == ["g", "h"]
+    assert {(seconds(stall.time_ns), seconds(stall.until_ns), stall.requests) for stall in stalls} == {
+        (13.5, 18.7, 3)
+    }
+
+
+def test_a_commit_that_waits_while_other_groups_are_answered_is_no_stall() -> None:
+    """Its answer waits for replicas."""
+    script = Stalling()
+    commit = script.ask(
+        OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=1, member_id="a-id"), "a"
+    )
+    script.group = "h"
+    script.now = 14.5
+    script.rebalance(1, {"c": {"t": [2]}}, script.join("c"))
+    script.heartbeat("c", 1)
+    script.now = 16.8
+    script.answer(commit, OffsetCommitResponse())
+    assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def test_an_answer_from_before_a_member_went_lets_it_not_in_again() -> None:
+    """b's connection hangs, its session ends, and its last answer comes long afterwards."""
+    script = Stalling()
+    late = script.beat("b")
+    for script.now in (15, 16.5, 18):
+        script.heartbeat("a", 1)
+    script.now = 19.6
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a", timeout_ms=6_000))
+    script.answers(40, late)
+    events = script.events(ends=True)
+    assert [event.member_id for event in only(events, MemberJoined)] == ["a-id", "b-id"]
+    assert [event.member_id for event in only(events, MemberLeft)] == ["b-id", "a-id"]
+
+
+def addresses(count: int) -> Script:
+    """A group of many, each of whose requests goes to another address."""
+    script = Script()
+    names = [f"m{number}" for number in range(count)]
+    script.steady(*names)
+    for number, name in enumerate(names):
+        script.broker = f"b{number}:9092"
+        script.heartbeat(name, 1)
+    return script
+
+
+def test_each_address_of_a_broker_costs_the_same_in_a_group_of_many() -> None:
+    assert_linear(addresses, lambda script: script.events(ends=True), n=100)
+
+
+def test_a_late_answer_of_a_past_epoch_lets_nobody_in_again() -> None:
+    """b's request waits, its session ends, a has its partition; then b is answered of the epoch before."""
+    script = Script()
+    beat(script, "a", 0, 1, topics=["orders"], given=[0])
+    beat(script, "b", 0, 2, topics=["orders"], given=[1])
+    beat(script, "a", 1, 2)
+    for script.now in (5, 10, 15, 20, 25, 30, 35, 40, 45):
+        beat(script, "a", 2, 2)
+    script.now = 4
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="b", member_epoch=2, instance_id=None, rack_id=None,
+        subscribed_topic_names=None, subscribed_topic_regex=None, server_assignor=None, topic_partitions=None,
+    )  # fmt: skip
+    late = script.ask(request, "b")
+    script.now = 50
+    beat(script, "a", 2, 3, given=[0, 1])
+    script.now = 55
+    beat(script, "a", 3, 3, owns=[0, 1])
+    script.now = 60
+    answer = ConsumerGroupHeartbeatResponse(
+        error_message=None, member_id="b", member_epoch=2, assignment=None
+    )
+    script.answer(late, answer)
+    script.entries.sort(key=lambda entry: entry.time_ns or 0)
+    events = script.events(ends=True)
+    assert [event.member_id for event in only(events, MemberJoined)] == ["a", "b"]
+    assert [event.member_id for event in only(events, MemberLeft)] == ["b"]

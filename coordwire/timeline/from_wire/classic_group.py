@@ -583,9 +583,12 @@ class ClassicGroup(ClassicState):
         place: Seen,
         host: str | None,
     ) -> None:
-        """A heartbeat's answer, or that of a commit. generation: the one that its member is in."""
+        """A heartbeat's answer, or that of a commit. generation: the one that its member is in; one that is
+        over shows that the answer comes late, and nothing of now."""
         if error_code:
             self.refused(error_code, request.member_id, place)
+        elif generation < (self.generation or 0):
+            return
         elif request.member_id and generation >= 0 and not self.is_past(request.member_id, place):
             self._known(request, generation, request_entry, place, host)
 

@@ -352,7 +352,7 @@ class ClassicState(Group):
         """The member whose session was over first since its coordinator, which stalled until now, had not
         read its requests."""
         now_ns = place.time_ns or 0
-        if now_ns - self.clocks.stalls.latest[1] > NEAR_NS or len(self.members) > MOST_REPLAYED:
+        if now_ns - self.clocks.stalls.latest_ns > NEAR_NS or len(self.members) > MOST_REPLAYED:
             return None
         until = {name: self.clocks.read_until_ns(member) for name, member in self.members.items()
                  if member.unread is not None and not member.parked}  # fmt: skip
@@ -490,6 +490,8 @@ class ClassicState(Group):
         """What was not written is lost: JoinGroups that waited, and a rebalance without a generation."""
         super().restart(since, place)
         self._silence.formed = None  # a group that is loaded waits for no SyncGroup
+        if since is None:
+            return
         for join_place, _ in [entry for entry in self.waiting.items() if _is_older(entry[0], since)]:
             self.waiting.pop(join_place)
             self._causes.pop(join_place, None)
@@ -497,7 +499,7 @@ class ClassicState(Group):
             if member.parked and _is_older(self._join_places.get(member.member_id), since):
                 member.parked = False
         rebalance = self.rebalance
-        if since is not None and rebalance is not None and rebalance.generation is None:
+        if rebalance is not None and rebalance.generation is None:
             self.end("superseded", since)
 
     def finish(self, place: Seen) -> None:
@@ -528,6 +530,6 @@ class ClassicState(Group):
             self.end("steady", place.at(rebalance.synced_ns))
 
 
-def _is_older(place: Seen | None, since: Seen | None) -> bool:
+def _is_older(place: Seen | None, since: Seen) -> bool:
     """Whether something was seen before the coordinator went away."""
-    return since is not None and (place is None or is_before(place, since))
+    return place is None or is_before(place, since)

@@ -259,6 +259,11 @@ class ConnectionEnds:
         own = None if requests is None else self._known.get(requests.flow)
         return None if own is None else own.end
 
+    def end_on(self, flow: str) -> ConnectionEnd | None:
+        """The end of a connection, None if it did not end."""
+        connection = self._known.get(flow)
+        return None if connection is None else connection.end
+
     def speakers_of(self, flow: str) -> Iterable[tuple[GroupKey, MemberName]]:
         """The members whose requests came on a connection, by their groups."""
         return self._speakers.get(flow, {}).items()

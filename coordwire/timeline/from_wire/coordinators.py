@@ -11,15 +11,16 @@ the coordinator, or not yet, says nothing of sessions.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol
 
 from coordwire.capture.entries import ConnectionEnd
 from coordwire.timeline.events import BrokerAway, CoordinatorStalled
 from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.stalls import STALL_NS, Stall
+from coordwire.timeline.stalls import STALL_NS, Stall, Stalls
 
 __all__ = ["BrokerEnds", "Coordinators", "broker_of"]
 
@@ -72,12 +73,23 @@ class BrokerEnds:
         return Outage(broker, place, len(ended), packets)
 
 
-class Coordinators:
-    """Of all groups. flows_of: the connections of a group's members, by their last requests."""
+class MemberConnections(Protocol):
+    """What is known of the connections of groups' members."""
 
-    def __init__(self, groups: Iterable[Group], flows_of: Callable[[Group], Iterable[str]]) -> None:
+    def flows_of(self, group: Group) -> Iterable[str]:
+        """Those of a group's members, by their last requests."""
+
+    def end_on(self, flow: str) -> ConnectionEnd | None:
+        """The end of a connection, None if it did not end."""
+
+
+class Coordinators:
+    """Of all groups. ends: of their members' connections, where these are known."""
+
+    def __init__(self, groups: Iterable[Group], ends: MemberConnections | None) -> None:
         self._groups = groups
-        self._flows_of = flows_of
+        self._ends = ends
+        self._stalls: OrderedDict[str, Stalls] = OrderedDict()
         self._returns: OrderedDict[str, Seen] = OrderedDict()  # of brokers that were away: the first answers
 
     def leaves(self, outage: Outage, number: int) -> None:
@@ -88,9 +100,14 @@ class Coordinators:
                 if group.outage.broker == outage.broker:
                     group.outage = replace(outage, back=group.outage.back)
                 continue
-            coordinator = group.coordinator or next(map(broker_of, self._flows_of(group)), None)
+            coordinator = group.coordinator or self._last_asked(group)
             if group.members and coordinator == outage.broker:
                 group.outage = replace(outage)
+
+    def _last_asked(self, group: Group) -> str | None:
+        """The broker that a group's members asked last."""
+        flows = () if self._ends is None else self._ends.flows_of(group)
+        return next(map(broker_of, flows), None)
 
     def moves(self, groups: Iterable[Group], place: Seen) -> None:
         """Another broker is named as the coordinator of these: it has loaded them, or does so now, and their
@@ -113,10 +130,10 @@ class Coordinators:
         first = self._returns.get(outage.broker)
         return first if first is not None and is_before(outage.place, first) else place
 
-    def accepts_answer(self, group: Group, flow: str, place: Seen, *, accepted: bool) -> bool:
+    def accepts_answer(self, group: Group, broker: str, place: Seen, *, accepted: bool) -> bool:
         """A request about a group is answered: whether that says anything of the group. Called before the
         answer is applied to it."""
-        broker, outage = broker_of(flow), group.outage
+        outage = group.outage
         if outage is not None:
             if not accepted or (place.time_ns or 0) < (outage.place.time_ns or 0):
                 return True  # else it is an answer from before, after a lost packet
@@ -136,32 +153,62 @@ class Coordinators:
             self._unanswered(group, place, broker)
             group.restart(None, place)  # else one broker has two addresses
         group.coordinator = broker
+        group.clocks.stalls = self.stalls_of(broker)
         if len(group.brokers) < MOST_ADDRESSES:
             group.brokers.add(broker)
         return True
 
-    def answers_late(self, group: Group, flow: str, request_place: Seen, place: Seen) -> None:
+    def stalls_of(self, broker: str) -> Stalls:
+        """When a broker answered nothing."""
+        stalls = self._stalls.get(broker)
+        if stalls is None:
+            stalls = Stalls()
+            remember(self._stalls, broker, stalls, MOST_BROKERS)
+        return stalls
+
+    def answers_late(self, group: Group, broker: str, request_place: Seen, place: Seen) -> None:
         """A request that its coordinator answers at once has waited for `STALL_NS` or longer."""
-        broker = broker_of(flow)
-        self.stalled(group, group.clocks.stalls.late(Stall(request_place, place, broker, broker)))
+        self._waited(group, Stall(request_place, place, place.time_ns or 0, broker, broker))
 
     def _unanswered(self, group: Group, place: Seen, broker: str | None) -> None:
         """Requests that the coordinator never answered. broker: which one answers now instead, None at the
         end of the input."""
-        places = [member.unread for member in group.members.values() if member.unread is not None]
-        now_ns = place.time_ns or 0
-        late = [
-            request_place for request_place in places if now_ns - (request_place.time_ns or 0) >= STALL_NS
-        ]
-        if late and group.coordinator is not None and not group.holes.count:
-            first = min(late, key=lambda request_place: request_place.time_ns or 0)
-            until = None if broker is None else place
-            stall = Stall(first, until, group.coordinator, broker, len(late))
-            self.stalled(group, group.clocks.stalls.late(stall))
+        stalled = group.coordinator
+        late = list(self._waiting(group, place.time_ns or 0, at_end=broker is None))
+        if not late or stalled is None or group.holes.count:
+            return
+        until = None if broker is None else place
+        self._waited(group, Stall(late[0], until, place.time_ns or 0, stalled, broker, len(late)))
+
+    def _waiting(self, group: Group, now_ns: int, *, at_end: bool) -> Iterator[Seen]:
+        """Take the requests that wait for the coordinator for so long, and since its last answer in time: not
+        those that their clients gave up before."""
+        prompt_ns = self.stalls_of(group.coordinator or "").prompt_ns
+        while group.unanswered:
+            place, flow = next(iter(group.unanswered.items()))
+            asked_ns = place.time_ns or 0
+            if now_ns - asked_ns < STALL_NS:
+                return
+            del group.unanswered[place]
+            end = None if self._ends is None else self._ends.end_on(flow)
+            given_up = end is not None and (at_end or end.time_ns - asked_ns < STALL_NS)
+            if not given_up and asked_ns >= prompt_ns and broker_of(flow) == group.coordinator:
+                yield place
+
+    def _waited(self, group: Group, waits: Stall) -> None:
+        """Requests about a group waited for so long."""
+        clocks = group.clocks
+        stall = self.stalls_of(waits.broker).late(waits)
+        if stall is None or stall is clocks.stall or stall is clocks.reported:
+            return
+        self.stalled(group)
+        clocks.stall = stall
 
     @staticmethod
-    def stalled(group: Group, stall: Stall | None) -> None:
-        """Report a stall that is over."""
+    def stalled(group: Group) -> None:
+        """Report the last stall in which requests about a group waited."""
+        clocks = group.clocks
+        clocks.reported, clocks.stall, stall = clocks.stall, None, clocks.stall
         if stall is None:
             return
         places = stall.since, stall.until
@@ -181,7 +228,9 @@ class Coordinators:
                 self._report(group, outage, None, None)
                 if outage.back is None and (back := self._returned(outage, place)) is not place:
                     self._is_back(group, outage, back)
-            self.stalled(group, group.clocks.stalls.take())
+        for group in self._groups:
+            if group.clocks.stall is not None:
+                self.stalled(group)
             if group.pending:
                 yield group
 

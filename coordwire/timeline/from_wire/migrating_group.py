@@ -369,7 +369,9 @@ def _carry_over(old: Group, new: Group, topic: Callable[[str], str], place: Seen
         )
 
     new.pending = old.pending
-    new.clocks.stalls = old.clocks.stalls
+    clocks, before = new.clocks, old.clocks
+    clocks.stalls, clocks.stall, clocks.reported = before.stalls, before.stall, before.reported
+    new.unanswered = old.unanswered
     new.coordinator, new.brokers, new.outage = old.coordinator, old.brokers, old.outage
     new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance

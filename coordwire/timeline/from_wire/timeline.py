@@ -122,7 +122,7 @@ class Timeline:
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends)
-        self._coordinators = Coordinators(self._groups, self._ends.flows_of if self._ends else _no_flows)
+        self._coordinators = Coordinators(self._groups, self._ends)
         self._commits = Commits(self._names.name_of)
         self._dialect = dialect
         self._dialect_groups: DialectGroups | None = None
@@ -355,7 +355,7 @@ class Timeline:
         request: Any = request_entry.message
         events = self._commits.commit(entry, request, topics, place)
         known = self._groups.known(request.group_id)
-        if known is None or not self._hears(known, request_entry, code, place):
+        if known is None or not self._hears(known, request_entry, code, place, place_of(request_entry)):
             return events, None
         generation = getattr(request, "generation_id_or_member_epoch", -1)
         known.alive(request, code, generation, request_entry, place, host_of(request_entry))
@@ -468,6 +468,7 @@ class Timeline:
             return
         if epoch < 0 and isinstance(group, ModernGroup):
             group.asks_to_leave(member_id, epoch, place)
+        group.waits(place, entry.flow)
         if member_id:
             group.asks(member_id, place, renews=key not in COMMITS and epoch >= 0)
 
@@ -509,21 +510,23 @@ class Timeline:
             events += group.drain()
         return self._events(events) if events else ()
 
-    def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
+    def _hears(
+        self, group: Group, request_entry: FrameEntry, code: int, place: Seen, asked_place: Seen
+    ) -> bool:
         """Whether an answer about a group is its coordinator's."""
-        asked_ns = request_entry.time_ns or 0
+        group.unanswered.pop(asked_place, None)
+        broker, asked_ns = broker_of(request_entry.flow), asked_place.time_ns or 0
         if (place.time_ns or 0) - asked_ns < STALL_NS:
-            if (over := group.clocks.stalls.prompt(asked_ns)) is not None:
-                self._coordinators.stalled(group, over)
-        elif request_entry.api_key not in JOINING:
-            self._coordinators.answers_late(group, request_entry.flow, place_of(request_entry), place)
+            self._coordinators.stalls_of(broker).prompt(asked_ns)
+        elif request_entry.api_key not in JOINING and code not in UNAVAILABLE:
+            self._coordinators.answers_late(group, broker, asked_place, place)
+        if group.clocks.stall is not None and group.clocks.stall.is_over:
+            self._coordinators.stalled(group)
         if self._ends is not None and code not in NOT_READ:
             self._ends.reads(request_entry)
-        if not code and group.outage is None and group.coordinator == broker_of(request_entry.flow):
+        if not code and group.outage is None and group.coordinator == broker:
             return True
-        return self._coordinators.accepts_answer(
-            group, request_entry.flow, place, accepted=code not in UNAVAILABLE
-        )
+        return self._coordinators.accepts_answer(group, broker, place, accepted=code not in UNAVAILABLE)
 
     def _beat(
         self, entry: FrameEntry, request_entry: FrameEntry, message: Any, place: Seen, asked_place: Seen
@@ -534,7 +537,7 @@ class Timeline:
         code = message.error_code
         if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
-            if not self._hears(group, request_entry, code, place):
+            if not self._hears(group, request_entry, code, place, asked_place):
                 return None
             group.alive(
                 request,
@@ -547,7 +550,7 @@ class Timeline:
         else:
             kind = MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
-            if group is None or not self._hears(group, request_entry, code, place):
+            if group is None or not self._hears(group, request_entry, code, place, asked_place):
                 return None
             group.heartbeat(entry, request, message, place, asked_place, host_of(request_entry))
         return self._groups.current(group, request.member_id or None, place)
@@ -567,7 +570,7 @@ class Timeline:
             group = self._groups.of_join_answer(request.group_id, message, place, asked_place)
         else:
             group = self._groups.of_classic(request.group_id)
-        if not self._hears(group, request_entry, message.error_code, place):
+        if not self._hears(group, request_entry, message.error_code, place, asked_place):
             group.refused_elsewhere(asked_place, request.member_id)
         elif entry.api_key == _JOIN:
             group.join_response(request, message, place, asked_place)
@@ -579,10 +582,6 @@ class Timeline:
 
 
 _new = tuple.__new__
-
-
-def _no_flows(group: Group) -> Iterable[str]:
-    return ()
 
 
 def _has_text(entry: FrameEntry) -> bool:
