@@ -14,7 +14,6 @@ from coordwire.capture.printable import Pieces, shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
-from coordwire.errors import counted
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.group_block import GroupBlock
@@ -101,9 +100,7 @@ class StoryFormat:
     def _next(self, blocks: Sequence[GroupBlock]) -> str:
         """The options with which the command shows more: of a story its most costly rebalance, of that the
         events, of all else the story."""
-        worst = max(
-            (block.contents for block in blocks), key=lambda story: story.weight(story.worst_rebalance)
-        )
+        worst = max((block.contents for block in blocks), key=lambda story: story.weight(story.worst_row))
         several = len(blocks) > 1
         if self._rebalance is not None:
             return " --events"
@@ -132,9 +129,9 @@ class StoryFormat:
 
     def _refuse_if_none_has(self, rebalance: int, blocks: Sequence[GroupBlock]) -> None:
         """Raise `Failure` where groups were found, and none has a rebalance of this number."""
-        if not blocks or any(rebalance <= block.rebalances for block in blocks):
+        if not blocks or any(rebalance <= block.contents.numbered for block in blocks):
             return
-        known = [f"{block.contents.name} has {counted(block.rebalances, 'rebalance')}" for block in blocks]
+        known = [f"{block.contents.name} has {_numbered(block.contents.numbered)}" for block in blocks]
         further = f", and {len(known) - MOST_NAMED:,} more groups fewer" if len(known) > MOST_NAMED else ""
         raise Failure(f"timeline: no rebalance {rebalance}: {', '.join(known[:MOST_NAMED])}{further}")
 
@@ -163,6 +160,10 @@ class StoryFormat:
                 line.rstrip()
                 line.pad_left(margin)
                 self._console.print(line)
+
+
+def _numbered(number: int) -> str:
+    return f"1 to {number}" if number > 1 else "1 alone" if number else "none"
 
 
 def _until(first_ns: int, last_ns: int) -> str:

@@ -62,18 +62,13 @@ class GroupBlock:
         self.margin = 19 + (packet_width + 2 if packet_width else 0)
         """Columns before an event's words: margin, time, packet, sign."""
 
-    @property
-    def rebalances(self) -> int:
-        """How many rebalances have a number."""
-        return len(self.contents.rows)
-
     def rebalance(self, number: int) -> Iterator[Pieces]:
         """The rebalance of this number in full."""
         yield self.overview.title()
-        if number <= self.rebalances:
+        if number <= self.contents.numbered:
             yield from self.overview.rebalance(number)
         else:
-            yield [(f"   it has {count(self.rebalances, 'rebalance')}", "note")]
+            yield [(f"   it has {count(self.contents.numbered, 'rebalance')}", "note")]
 
     def lines(self) -> Iterator[Pieces]:
         """The head, and a line an event."""
