@@ -16,7 +16,7 @@ from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
-from coordwire.timeline.story.group_block import GroupBlock
+from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
 from coordwire.timeline.story.wording import day, duration, stamp
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class StoryFormat:
         self._collected = CollectedEvents(lists=self._by_events and not summary)
         self._heading = ""
         self._written_group: str | None = None
+        self._excerpts: dict[str, GroupExcerpts] = {}
 
     @property
     def groups(self) -> Collection[str]:
@@ -110,8 +111,11 @@ class StoryFormat:
 
     def write_events(self, group: str, events: list[GroupEvent]) -> None:
         """Write the lines of some events of a group now; its name first, unless it was the last one's."""
-        block = GroupBlock(self._collected.excerpt(group, events), self._width, commits=self._commits)
-        lines = list(block.event_lines())
+        excerpts = self._excerpts.get(group)
+        if excerpts is None:
+            collected = self._collected.groups[group]
+            excerpts = self._excerpts[group] = GroupExcerpts(collected, commits=self._commits)
+        lines = list(excerpts.lines(events))
         if lines and group != self._written_group:
             self._written_group = group
             name = f"── {shown(group) or 'no group that is known'} "
@@ -119,7 +123,7 @@ class StoryFormat:
             date = f" {stamp(min(times)).partition(' ')[0]} UTC ──" if times else ""
             rule = "─" * max(self._width - len(name) - len(date), 2)
             self._write_lines([[(name, "head"), (f"{rule}{date}", "rule")]], 3)
-        self._write_lines(lines, block.margin)
+        self._write_lines(lines, excerpts.margin)
 
     def _write_lines(self, lines: Iterable[Pieces], margin: int) -> None:
         from rich.text import Text

@@ -42,29 +42,33 @@ class MemberNumbers:
 
     numbers: dict[str, int] = field(default_factory=dict)
     stays: dict[str, Stay] = field(default_factory=dict)
+    _instances: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, members: Iterable[GroupEvent]) -> MemberNumbers:
         """members: the events of who was in, of all times."""
         known = cls()
-        instances: dict[str, str] = {}
+        known.add(members)
+        return known
+
+    def add(self, members: Iterable[GroupEvent]) -> None:
+        """Take in further events of who was in. Numbers stay: those of these come after all before."""
         for event in sorted(members, key=lambda event: event.time_ns or 0):
             if isinstance(event, MemberJoined):
-                known.number(event.member_id)
-                known.stays[event.member_id] = Stay(event)
+                self.number(event.member_id)
+                self.stays[event.member_id] = Stay(event)
                 if event.instance_id is not None:
-                    before = instances.get(event.instance_id)
-                    if (
-                        before is not None
-                        and before != event.member_id
-                        and known.stays[before].departure is None
-                    ):
-                        known.stays[before].heir = event.member_id
-                    instances[event.instance_id] = event.member_id
+                    self._take_place(event.instance_id, event.member_id)
             elif isinstance(event, MemberLeft):
-                known.number(event.member_id)
-                known.stays.setdefault(event.member_id, Stay(None)).departure = event
-        return known
+                self.number(event.member_id)
+                self.stays.setdefault(event.member_id, Stay(None)).departure = event
+
+    def _take_place(self, instance_id: str, member_id: str) -> None:
+        """A static member takes the place of the one that had its name before."""
+        before = self._instances.get(instance_id, member_id)
+        if before != member_id and self.stays[before].departure is None:
+            self.stays[before].heir = member_id
+        self._instances[instance_id] = member_id
 
     def number(self, member_id: str) -> int:
         return self.numbers.setdefault(member_id, len(self.numbers) + 1)
