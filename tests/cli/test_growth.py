@@ -403,6 +403,24 @@ def test_a_round_is_linear_in_groups() -> None:
     assert_linear(board_of, look, n=300)
 
 
+def test_members_are_looked_at_once_when_they_change() -> None:
+    """A refresh after which nothing has changed costs the same, however many members there are."""
+    unchanged, changed = [], []
+    for members in (1_000, 4_000):
+        board = GroupBoard()
+        for number in range(members):
+            board.add(joined(f"m{number}", number))
+        assert len(next(board.views()).members) == members
+        board.add(committed("g"))
+        unchanged.append(work(lambda: list(board.views())))  # noqa: B023 -- called at once
+        board.add(left("m0", members))
+        changed.append(work(lambda: list(board.views())))  # noqa: B023
+        assert len(next(board.views()).members) == members - 1
+    assert unchanged[0] == unchanged[1] < 200
+    assert changed[0] > 1_000
+    assert changed[1] < 4.4 * changed[0]
+
+
 def test_a_live_story_is_linear_in_events(capsys: pytest.CaptureFixture[str]) -> None:
     """However few events are written at a time: who is in is not found again with each."""
 
