@@ -2,9 +2,10 @@
 
 Strategy: a tool is a command line of `coordwire` that only reads, run in a process of its own; the agent gets
 the text that an operator gets, with the same secrets hidden. The protocol, on standard input and output, is
-the official SDK's. Rules: an agent names files that the user gave, or below the folders that he gave, and
-nothing else; no word of an agent becomes an option; a command has a deadline, its output a bound, and what
-was cut off is reported.
+the official SDK's. Rules: an agent names regular files that the user gave, or below the folders that he gave,
+and nothing else: nothing to which a link leads from there, no pipe and no device; no word of an agent becomes
+an option; a command has a deadline, its output a bound, and what was cut off is reported; it ends with the
+server (`bound_command`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -34,6 +37,8 @@ DEADLINE_S = 300
 """Of a command, with its wait for others."""
 MOST_COMMANDS = 2
 """That run at the same time."""
+BOUND_COMMAND = "coordwire.cli.bound_command"
+"""The module that runs a command."""
 REFUSED = 2
 """The exit status of a command that did not run."""
 
@@ -84,11 +89,15 @@ class _Tools:
     SDK's `ToolError`, whose text the agent reads too."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """paths: the files and folders that an agent may read. Raises `Failure` for one that isn't there."""
+        """paths: the files and folders that an agent may read. Raises `Failure` for one that isn't there, or
+        is neither."""
         try:
             self._roots = [Path(path).resolve(strict=True) for path in paths]
         except (OSError, ValueError) as error:
             raise Failure(f"mcp: {error}") from None
+        for path, root in zip(paths, self._roots, strict=True):
+            if not (root.is_file() or root.is_dir()):
+                raise Failure(f"mcp: {path}: expected a folder or a regular file")
         self._turn = asyncio.Semaphore(MOST_COMMANDS)
 
     def all(self) -> list[Callable[..., Awaitable[str]]]:
@@ -164,13 +173,19 @@ class _Tools:
         return await self._command("explain", "-", input_bytes=hex.encode("utf-8", "replace"))
 
     def _file(self, path: str) -> str:
-        """The path of a file that may be read. Raises the SDK's `ToolError` for any other."""
+        """The path of a file or a folder that may be read. Raises the SDK's `ToolError` for any other."""
+        if path.startswith("-"):
+            raise _refusal(f"{shown(path)}: expected a file of list_files, not an option")
         for root in self._roots:
             try:
                 file = Path(root.parent if root.is_file() else root, path).resolve(strict=True)
             except (OSError, ValueError):
                 continue
-            if _is_in(root, file):
+            if _is_in(root, file) and file.is_dir():
+                for link in _links_out(root, file):
+                    raise _refusal(f"{shown(path)}: {shown(str(link))} leads out of it; name its files")
+                return str(file)
+            if _is_in(root, file) and file.is_file():
                 return str(file)
         raise _refusal(f"{shown(path)}: not among the files that list_files lists")
 
@@ -189,30 +204,40 @@ def _is_in(root: Path, file: Path) -> bool:
     return file == root or root in file.parents
 
 
+def _links_out(root: Path, folder: Path) -> Iterator[Path]:
+    """The links in a folder and below that lead out of a root, of which a command would read what they lead
+    to. A link to a folder is not followed."""
+    for place, _, names in os.walk(folder):
+        files = (Path(place, name) for name in names)
+        yield from (file for file in files if file.is_symlink() and not _is_in(root, file.resolve()))
+
+
 async def _output(words: Sequence[str], input_bytes: bytes) -> str:
     """What a command writes, which reads the bytes from standard input.
 
     Raises the SDK's `ToolError` where it refuses to run.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "coordwire", *words,
+        sys.executable, "-m", BOUND_COMMAND, *words,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"COLUMNS": f"{COLUMNS}", "PYTHONIOENCODING": "utf-8"},
+        start_new_session=True,
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         result, notes, _ = await asyncio.gather(
-            _beginning(process.stdout, MOST_BYTES, process.kill),
+            _beginning(process.stdout, MOST_BYTES, partial(_kill, process)),
             _beginning(process.stderr, MOST_NOTES),
-            _give(process.stdin, input_bytes),
+            _give(process.stdin, b"%d\n%b" % (len(input_bytes), input_bytes)),
         )
         status = await process.wait()
     finally:
         if process.returncode is None:  # the deadline, or the agent, ended the wait
-            process.kill()
+            _kill(process)
             await process.wait()
+        process.stdin.close()
     note = notes.decode("utf-8", "replace").strip()
     if status == REFUSED:
         raise _refusal(note)
@@ -233,14 +258,21 @@ async def _beginning(
     while part := await stream.read(READ_BYTES):
         data += part[: most + 1 - len(data)]
         if len(data) > most:
-            with suppress(ProcessLookupError):  # it has ended
-                enough()
+            enough()
     return bytes(data)
 
 
 async def _give(stream: asyncio.StreamWriter, data: bytes) -> None:
+    """Write the bytes; the stream stays open, since the command ends with it."""
     with suppress(ConnectionError):  # the command does not read
         stream.write(data)
         await stream.drain()
-        stream.close()
-        await stream.wait_closed()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """End a command with its workers."""
+    with suppress(ProcessLookupError):  # it has ended
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

@@ -21,6 +21,7 @@ from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.cli.record_sets import layouts
+from coordwire.cli.timeline.story import StoryFormat
 from coordwire.cli.watch.group_board import GroupBoard
 from coordwire.cli.watch.problems import Problems, ProblemSubject
 from coordwire.embedded import open_embedded
@@ -56,7 +57,7 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import Record, encode_batch
-from coordwire.timeline.events import OffsetCommitted
+from coordwire.timeline.events import MemberJoined, MemberLeft, OffsetCommitted
 
 from ..growth import assert_linear, work
 from .conftest import Run
@@ -400,6 +401,52 @@ def test_a_round_is_linear_in_groups() -> None:
         board.metrics()
 
     assert_linear(board_of, look, n=300)
+
+
+def test_members_are_looked_at_once_when_they_change() -> None:
+    """A refresh after which nothing has changed costs the same, however many members there are."""
+    unchanged, changed = [], []
+    for members in (1_000, 4_000):
+        board = GroupBoard()
+        for number in range(members):
+            board.add(joined(f"m{number}", number))
+        assert len(next(board.views()).members) == members
+        board.add(committed("g"))
+        unchanged.append(work(lambda: list(board.views())))  # noqa: B023 -- called at once
+        board.add(left("m0", members))
+        changed.append(work(lambda: list(board.views())))  # noqa: B023
+        assert len(next(board.views()).members) == members - 1
+    assert unchanged[0] == unchanged[1] < 200
+    assert changed[0] > 1_000
+    assert changed[1] < 4.4 * changed[0]
+
+
+def test_a_live_story_is_linear_in_events(capsys: pytest.CaptureFixture[str]) -> None:
+    """However few events are written at a time: who is in is not found again with each."""
+
+    def write(count: int) -> None:
+        story = StoryFormat()
+        for number in range(count):
+            for event in (joined(f"m{number}", 2 * number), left(f"m{number}", 2 * number + 1)):
+                story.write(event)
+                story.write_events("g", [event])
+        assert capsys.readouterr().out.count(f"#{count} (c)") == 2
+
+    assert_linear(lambda n: n, write, n=200)
+
+
+def joined(member_id: str, time_ns: int) -> MemberJoined:
+    return MemberJoined(
+        group="g", time_ns=time_ns, source="c", number=time_ns, kind="classic", member_id=member_id,
+        client_id="c", host=None,
+    )  # fmt: skip
+
+
+def left(member_id: str, time_ns: int) -> MemberLeft:
+    return MemberLeft(
+        group="g", time_ns=time_ns, source="c", number=time_ns, member_id=member_id, client_id="c",
+        how="session_timeout", inferred=False,
+    )  # fmt: skip
 
 
 def test_problems_are_linear() -> None:

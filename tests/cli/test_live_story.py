@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,10 @@ def failed(number: int) -> ErrorMet:
     )  # fmt: skip
 
 
+def failed_by(member_id: str, number: int) -> ErrorMet:
+    return replace(failed(number), member_id=member_id, client_id=member_id)
+
+
 class Lines:
     """A live story, whose lines are asked for."""
 
@@ -248,6 +253,19 @@ def test_events_wait_for_those_that_come_late(
     clock.now += HOLD / 2
     assert [line.split()[:2] for line in lines.due(clock.now)] == [["#1", "(early)"], ["#2", "(late)"]]
     assert lines.due(clock.now + 100) == []
+
+
+def test_a_number_that_was_printed_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where one comes later that was in before."""
+    clock, lines = Clock(monkeypatch), Lines(capsys)
+    lines.add(joined("first", 2_000_000))
+    assert [line.split()[0] for line in lines.due(clock.now + HOLD)] == ["#1"]
+    lines.add(joined("early", 1_000_000), failed_by("first", 3_000_000))
+    early, refused = lines.due(clock.now + HOLD)
+    assert early.startswith("#2 (early)")
+    assert "#1 (first)" in refused
 
 
 def test_equal_lines_are_one_and_commits_wait_longer(

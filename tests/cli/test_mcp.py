@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +90,29 @@ def test_an_agent_reads_nothing_else(tmp_path: Path) -> None:
     outside = tmp_path / "outside.pcap"
     outside.write_bytes((CAPTURES / CAPTURE).read_bytes())
     (folder / "link.pcap").symlink_to(outside)
+    os.mkfifo(folder / "pipe.pcap")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "link.pcap").symlink_to(folder / CAPTURE)
     (folder / CAPTURE).write_bytes(outside.read_bytes())
     (folder / "sasl.pcap").write_bytes((CAPTURES / SASL).read_bytes())
 
     async def question(ask: Ask) -> None:
-        assert "link" not in await ask("list_files")
-        for path in ["link.pcap", "../outside.pcap", str(outside), "--format=json", "-", "", "\0", "missing"]:
-            if path:
+        files = await ask("list_files")
+        assert str(folder / "link.pcap") not in files
+        assert "pipe" not in files
+        for path in ["link.pcap", "../outside.pcap", str(outside), "timeline", "\0", "missing", "pipe.pcap"]:
+            for tool in ("list_groups", "tell_story", "lag"):
                 with pytest.raises(Refused, match="not among the files"):
-                    await ask("list_groups", path=path)
+                    await ask(tool, path=path)
+            with pytest.raises(Refused, match="not among the files"):
+                await ask("explain_frame", path=path, packets="1")
+        for path in ["--format=json", "-", "--", "-h"]:
+            with pytest.raises(Refused, match="not an option"):
+                await ask("list_frames", path=path)
+        for path in [".", "", str(folder)]:
+            with pytest.raises(Refused, match=r"link\.pcap leads out of it"):
+                await ask("list_groups", path=path)
+        assert "g-kpy-range" in await ask("list_groups", path="inner")
         with pytest.raises(Refused, match="no rebalance"):
             await ask("tell_story", path=f"../captures/{CAPTURE}", rebalance=99)
         with pytest.raises(Refused, match="expected hex, or path and packets"):
@@ -121,6 +139,75 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "DEADLINE_S", 0.05)
     with pytest.raises(Exception, match="no answer in"):
         asyncio.run(tools.list_frames(CAPTURE))
+
+
+SERVER = """
+import sys
+from argparse import Namespace
+from coordwire.cli import mcp
+mcp._Tools._file = lambda self, path: path  # so that a pipe makes a command last
+mcp.run(Namespace(paths=[sys.argv[1]]))
+"""
+
+
+@contextmanager
+def asked_for_a_pipe(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server whose command reads a pipe that is never written, and the other end of the pipe."""
+    pipe = folder / "pipe.pcap"
+    os.mkfifo(pipe)
+    requests: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+        }},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {
+            "name": "list_frames", "arguments": {"path": str(pipe)},
+        }},
+    ]  # fmt: skip
+    words = [sys.executable, "-c", SERVER, str(folder)]
+    server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        assert server.stdin is not None
+        for request in requests:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
+        server.stdin.flush()
+        end = os.open(pipe, os.O_WRONLY)  # which waits for the command to open it
+        try:
+            os.write(end, b"\n")
+            yield server, end
+        finally:
+            os.close(end)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def write_for(seconds: float, end: int) -> None:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        os.write(end, b"\n")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("ending", ["client", "kill", "terminate"])
+def test_a_command_ends_with_the_server(tmp_path: Path, ending: str) -> None:
+    """However the server ends: as its client goes away, or by a signal."""
+    with asked_for_a_pipe(tmp_path) as (server, end):
+        assert server.stdin is not None
+        if ending == "client":
+            server.stdin.close()
+        else:
+            getattr(server, ending)()
+        server.wait(30)
+        with pytest.raises(BrokenPipeError):  # nobody has the pipe open
+            write_for(30, end)
+
+
+def test_what_is_neither_a_folder_nor_a_file(run: Run) -> None:
+    result = run("mcp", "/dev/null")
+    assert (result.status, result.err) == (
+        2, "coordwire: mcp: /dev/null: expected a folder or a regular file\n"
+    )  # fmt: skip
 
 
 def test_a_folder_that_is_not_there(run: Run) -> None:

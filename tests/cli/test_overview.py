@@ -127,12 +127,34 @@ def test_a_rebalance_in_full_has_assignments_and_its_number(run: Run) -> None:
     story = run("timeline", "--format", "story", "--group", "cls", "--rebalance", "5", AWAY).text
     assert "Rebalance 5 of 7: #3 (c1) timed out" in story
     assert re.search(r"#5 \(c3\) +orders-0\.\.5  \+3", story)
-    assert "it has 3 rebalances" in run("timeline", "--rebalance", "5", AWAY).text
+    assert "it has 4 rebalances" in run("timeline", "--rebalance", "5", AWAY).text
     beyond = run("timeline", "--rebalance", "8", AWAY)
     assert (beyond.status, beyond.out) == (2, b"")
-    known = "new has 3 rebalances, cls has 7 rebalances, shr has 4 rebalances"
+    known = "new has 1 to 4, cls has 1 to 7, shr has 1 to 4"
     assert beyond.err == f"coordwire: timeline: no rebalance 8: {known}\n"
     assert run("timeline", "--rebalance", "0", AWAY).status == 2
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.partition(".")[0])
+def test_each_rebalance_has_a_number_by_which_it_is_found(path: Path, run: Run) -> None:
+    """A row of several has the numbers of all, each of which names that row."""
+    ended = [
+        form for form in run("timeline", "--format=json", path).forms if form["event"] == "rebalanceEnded"
+    ]
+    for group, lines in blocks(run("timeline", "--format", "story", path).text).items():
+        names = [line.split()[0] for line in section(lines, "Rebalances") if re.match(r" +\d[\d–]*  ", line)]
+        spans = [[int(number) for number in name.split("–")] for name in names]
+        numbers = [number for span in spans for number in range(span[0], span[-1] + 1)]
+        outcomes = [form["outcome"] for form in ended if form["group"] == group]
+        assert numbers == list(range(1, len(outcomes) + 1))
+        idle = outcomes.count("not_needed")
+        title = f"Rebalances ({len(outcomes) - idle}" + (f", and {idle} not needed)" if idle else ")")
+        assert title in lines
+        for name, span in zip(names, spans, strict=True):
+            several = "s" if len(span) > 1 else ""
+            for number in {span[0], span[-1]}:
+                full = run("timeline", "--group", group, "--rebalance", number, path).text
+                assert f"Rebalance{several} {name} of {len(outcomes)}: " in full
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 200])
@@ -154,7 +176,7 @@ def test_a_cause_is_never_cut(width: int) -> None:
         ended_ns=99, length_ns=99, generation_before=1, generation=2, protocol=None, leader=None,
         members=tuple(names), last_to_join=None, assignments=(), moved=(),
     )  # fmt: skip
-    row = TableRow([ended], joined=tuple(names))
+    row = TableRow(1, [ended], joined=tuple(names))
     lines = ["".join(text for text, _ in pieces) for pieces in table([row], numbers, width)]
     assert max(map(len, lines)) <= max(width, 72)
     letters = re.sub(r"\s", "", "".join(line[22:] for line in lines))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness.traffic import LiveTraffic
 from coordwire.cli.__main__ import main
-from coordwire.cli.watch import open_follower
+from coordwire.cli.watch import group_board, open_follower
 from coordwire.cli.watch.group_board import GroupBoard, MetricsServer
 from coordwire.cli.watch.problems import Problems, ProblemSubject
 from coordwire.cli.watch.record_times import MOST_REQUESTS, RecordTimes
@@ -42,7 +42,7 @@ from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
 from coordwire.tap import Tap
-from coordwire.timeline.events import Cause, RebalanceBegan, TopicPartition
+from coordwire.timeline.events import Cause, MemberJoined, MemberLeft, RebalanceBegan, TopicPartition
 from coordwire.timeline.from_log.events import log_timeline
 
 KINDS = {"rebalanceBegan", "rebalanceEnded", "memberLeft", "memberJoined", "offsetCommitted"}
@@ -119,8 +119,9 @@ def test_the_events_are_those_of_the_log_files(tmp_path: Path, capsys: pytest.Ca
     assert any(event["group"] == "modern" for event in events(watched))
 
 
-def test_one_group_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_group_on_a_screen(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rich")
+    monkeypatch.delattr(GroupBoard, "metrics")  # without --metrics no sums are made for it
     with Broker.in_thread(topics={"orders": 3}) as broker:
         history(broker.bootstrap)
         status = main(
@@ -279,6 +280,37 @@ def test_a_tap_beside_it_has_the_causes(tmp_path: Path, capsys: pytest.CaptureFi
     assert {form["event"] for form in forms if form.get("source") == str(path)} <= {
         "rebalanceBegan", "rebalanceEnded", "rebalanceCost", "errorMet", "unanswered",
     }  # fmt: skip
+
+
+def joins(member_id: str, time_ns: int, instance_id: str | None = None) -> MemberJoined:
+    return MemberJoined(
+        group="g", time_ns=time_ns, source="log", number=1, kind="classic", member_id=member_id,
+        client_id="c", host=None, instance_id=instance_id,
+    )  # fmt: skip
+
+
+def test_a_member_keeps_its_number_when_the_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_board, "MOST_MEMBERS", 2)
+    board = GroupBoard()
+    for number in range(4):
+        board.add(joins(f"m{number}", number, "static" if number in (0, 3) else None))
+    assert next(board.views()).members == ("#3 (c)", "#4 (c)", "m1")
+
+
+def test_who_leaves_is_seen_beside_a_tap() -> None:
+    """A tap has not all of a group's traffic; who is in the log says."""
+    board = GroupBoard()
+    board.add(joins("m1", 1))
+    board.add_tapped(joins("m2", 2))
+    board.add(joins("m2", 2))
+    assert next(board.views()).members == ("#1 (c)", "#2 (c)")
+    board.add(
+        MemberLeft(
+            group="g", time_ns=3, source="log", number=2, member_id="m1", client_id="c", how="left",
+            inferred=False,
+        )
+    )  # fmt: skip
+    assert next(board.views()).members == ("#2 (c)",)
 
 
 def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:

@@ -80,7 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--flow", nargs="?", const="", metavar="FROM-TO",
-        help="also every message, of the whole run or as 20s-25s; with --format json a line each",
+        help="also every message, of the whole run or those on their way within 20s-25s; with --format json "
+        "a line each",
     )  # fmt: skip
     parser.add_argument("--pcap", type=Path, metavar="FILE", help="keep the messages as a capture")
 
@@ -201,7 +202,7 @@ def _latency(text: str) -> tuple[int, int]:
 
 
 def _window(text: str | None, duration: int) -> tuple[int, int] | None:
-    """The first and the last time whose messages are shown."""
+    """The first and the last time in which messages that are on their way are shown."""
     from coordwire.testing.fault_plans import parse_time
 
     if not text:
@@ -209,6 +210,8 @@ def _window(text: str | None, duration: int) -> tuple[int, int] | None:
     begin, end = (parse_time(part) for part in (text.partition("-")[::2]))
     if begin is None or end is None or begin > end:
         raise Failure(f"simulate: --flow: expected two times such as 20s-25s, got {text!r}")
+    if begin > duration:
+        raise Failure(f"simulate: --flow: expected a time before the end, got {text!r}")
     return begin, end
 
 
@@ -219,14 +222,12 @@ def _keep_sent(file: BinaryIO, until: int, known: DesignRun) -> None:
 
 
 def _sent(simulated: SimulatedRun, begin: int) -> Iterator[SentMessage]:
-    """What was sent from a time on."""
+    """What was on its way from a time on."""
     from coordwire.dialects import find_alternative, find_dialect
 
     world, dialect = simulated.run.world, simulated.run.dialect
     assert world.sent is not None
-    for sent in world.sent.read(find_dialect(dialect), find_alternative(dialect)):
-        if sent.sent >= begin:
-            yield sent
+    return world.sent.read(find_dialect(dialect), find_alternative(dialect), begin)
 
 
 def _figures(simulated: SimulatedRun, options: argparse.Namespace) -> dict[str, object]:

@@ -106,7 +106,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--commits", action="store_true", help="as --events, with a line for each commit instead of a member"
     )
     parser.add_argument(
-        "--rebalance", type=_number, metavar="N", help="rebalance N of the story's table in full"
+        "--rebalance",
+        type=_number,
+        metavar="N",
+        help="rebalance N in full: its number in the story's table",
     )
     parser.add_argument("--summary", action="store_true", help="only the summary of each group")
     times.configure(group)

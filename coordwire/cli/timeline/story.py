@@ -14,10 +14,9 @@ from coordwire.capture.printable import Pieces, shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import rich_console
-from coordwire.errors import counted
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
-from coordwire.timeline.story.group_block import GroupBlock
+from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
 from coordwire.timeline.story.wording import day, duration, stamp
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class StoryFormat:
         self._collected = CollectedEvents(lists=self._by_events and not summary)
         self._heading = ""
         self._written_group: str | None = None
+        self._excerpts: dict[str, GroupExcerpts] = {}
 
     @property
     def groups(self) -> Collection[str]:
@@ -101,9 +101,7 @@ class StoryFormat:
     def _next(self, blocks: Sequence[GroupBlock]) -> str:
         """The options with which the command shows more: of a story its most costly rebalance, of that the
         events, of all else the story."""
-        worst = max(
-            (block.contents for block in blocks), key=lambda story: story.weight(story.worst_rebalance)
-        )
+        worst = max((block.contents for block in blocks), key=lambda story: story.weight(story.worst_row))
         several = len(blocks) > 1
         if self._rebalance is not None:
             return " --events"
@@ -113,8 +111,11 @@ class StoryFormat:
 
     def write_events(self, group: str, events: list[GroupEvent]) -> None:
         """Write the lines of some events of a group now; its name first, unless it was the last one's."""
-        block = GroupBlock(self._collected.excerpt(group, events), self._width, commits=self._commits)
-        lines = list(block.event_lines())
+        excerpts = self._excerpts.get(group)
+        if excerpts is None:
+            collected = self._collected.groups[group]
+            excerpts = self._excerpts[group] = GroupExcerpts(collected, commits=self._commits)
+        lines = list(excerpts.lines(events))
         if lines and group != self._written_group:
             self._written_group = group
             name = f"── {shown(group) or 'no group that is known'} "
@@ -122,7 +123,7 @@ class StoryFormat:
             date = f" {stamp(min(times)).partition(' ')[0]} UTC ──" if times else ""
             rule = "─" * max(self._width - len(name) - len(date), 2)
             self._write_lines([[(name, "head"), (f"{rule}{date}", "rule")]], 3)
-        self._write_lines(lines, block.margin)
+        self._write_lines(lines, excerpts.margin)
 
     def _write_lines(self, lines: Iterable[Pieces], margin: int) -> None:
         from rich.text import Text
@@ -132,9 +133,9 @@ class StoryFormat:
 
     def _refuse_if_none_has(self, rebalance: int, blocks: Sequence[GroupBlock]) -> None:
         """Raise `Failure` where groups were found, and none has a rebalance of this number."""
-        if not blocks or any(rebalance <= block.rebalances for block in blocks):
+        if not blocks or any(rebalance <= block.contents.numbered for block in blocks):
             return
-        known = [f"{block.contents.name} has {counted(block.rebalances, 'rebalance')}" for block in blocks]
+        known = [f"{block.contents.name} has {_numbered(block.contents.numbered)}" for block in blocks]
         further = f", and {len(known) - MOST_NAMED:,} more groups fewer" if len(known) > MOST_NAMED else ""
         raise Failure(f"timeline: no rebalance {rebalance}: {', '.join(known[:MOST_NAMED])}{further}")
 
@@ -163,6 +164,10 @@ class StoryFormat:
                 line.rstrip()
                 line.pad_left(margin)
                 self._console.print(line)
+
+
+def _numbered(number: int) -> str:
+    return f"1 to {number}" if number > 1 else "1 alone" if number else "none"
 
 
 def _until(first_ns: int, last_ns: int) -> str:

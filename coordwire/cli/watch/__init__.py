@@ -141,7 +141,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
     with (
         open_follower(settings, names, problems) as follower,
         _tapped(options, problems) as tapped,
-        _metrics(options) as publish,
+        _metrics(options, lambda: board.metrics(problems)) as publish,
         _screen(board, problems, follower, options.broker, is_screen) as refresh,
     ):
         times = RecordTimes(follower.list_offsets)
@@ -163,7 +163,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
             if lines is not None:
                 problem_lines.write(news)
                 lags.write(board.lags(), time.time_ns())
-            publish(board.metrics(problems))
+            publish()
             refresh()
             sys.stdout.flush()
             return has_rounds_left()
@@ -177,7 +177,7 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
                     lines.write(event)
             if has_rounds_left():  # another log has taken the place of the one before
                 board.clear()
-        publish(board.metrics(problems))
+        publish()
 
 
 def _measure(follower: OffsetsFollower, board: GroupBoard, times: RecordTimes) -> None:
@@ -216,10 +216,11 @@ def _tapped(options: argparse.Namespace, problems: Problems) -> Iterator[Callabl
 
 
 @contextmanager
-def _metrics(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
-    """A function that hands the sums to Prometheus; it does nothing without --metrics."""
+def _metrics(options: argparse.Namespace, text: Callable[[], str]) -> Iterator[Callable[[], None]]:
+    """A function that hands the sums to Prometheus; it does nothing without --metrics. text: gives the
+    sums."""
     if options.metrics is None:
-        yield lambda text: None
+        yield lambda: None
         return
     from coordwire.cli.watch.group_board import MetricsServer
 
@@ -233,8 +234,8 @@ def _metrics(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
     print(f"coordwire: metrics at http://{host or '127.0.0.1'}:{server.port}/metrics", file=sys.stderr)
     try:
 
-        def publish(text: str) -> None:
-            server.text = text
+        def publish() -> None:
+            server.text = text()
 
         yield publish
     finally:

@@ -24,6 +24,7 @@ from coordwire.timeline.events import (
     GroupEvent,
     Kind,
     MemberJoined,
+    MemberLeft,
     OffsetCommitted,
     RebalanceBegan,
     RebalanceEnded,
@@ -87,16 +88,18 @@ class GroupView(NamedTuple):
 
 @dataclass(slots=True)
 class _Row:
-    """joined: the events that name members; last: the last rebalance; is_tapped: whether a tap saw it."""
+    """numbers: of members, as they came; last: the last rebalance; is_tapped: whether a tap saw it."""
 
     story: GroupStory
     tapped: GroupStory | None = None
-    joined: OrderedDict[str, MemberJoined] = field(default_factory=OrderedDict)
+    numbers: MemberNumbers = field(default_factory=MemberNumbers)
     last: RebalanceBegan | RebalanceEnded | None = None
     is_tapped: bool = False
     committed: dict[TopicPartition, int] = field(default_factory=dict)
     lag: dict[TopicPartition, int] = field(default_factory=dict)
     lag_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    _words: tuple[tuple[str, ...], str] | None = None
+    """The names of who is in, and the cause, until either changes."""
 
     @property
     def is_gone(self) -> bool:
@@ -105,25 +108,36 @@ class _Row:
     def add(self, event: GroupEvent, *, is_tapped: bool) -> None:
         """Remember who joins, and the last rebalance."""
         if isinstance(event, MemberJoined):
-            remember(self.joined, event.member_id, event, MOST_MEMBERS)
+            self.numbers.add((event,))
+            self.numbers.forget(MOST_MEMBERS)
         elif isinstance(event, RebalanceBegan | RebalanceEnded):
             self.last, self.is_tapped = event, is_tapped
+        elif not isinstance(event, MemberLeft):
+            return
+        self._words = None
 
     def view(self, group: str) -> GroupView:
-        numbers = MemberNumbers.of(self.joined.values())
         story = self.story
+        if self._words is None:
+            self._words = self._members(), self._cause()
+        members, cause = self._words
         return GroupView(
-            group, story.kind, tuple(map(numbers.name, sorted(story.members, key=numbers.number))),
-            story.rebalances, self._cause(numbers), story.idle_ns, story.commits,
+            group, story.kind, members, story.rebalances, cause, story.idle_ns, story.commits,
             sum(self.lag.values()) if self.lag else None, max(self.lag_ms.values(), default=None),
         )  # fmt: skip
 
-    def _cause(self, numbers: MemberNumbers) -> str:
+    def _members(self) -> tuple[str, ...]:
+        """The names of who is in, by their numbers, and then those that are forgotten."""
+        known, within = self.numbers.numbers, self.story.members
+        order = sorted(within, key=lambda member_id: known.get(member_id, len(known) + self.story.joined))
+        return tuple(map(self.numbers.name, order))
+
+    def _cause(self) -> str:
         if self.last is None:
             return ""
         time = "" if self.last.time_ns is None else f" {clock(self.last.time_ns)}"
         origin = "seen by the tap" if self.is_tapped else "from the log"
-        return f"last rebalance{time}: {EventLines(numbers, one_day=True).cause(self.last)} ({origin})"
+        return f"last rebalance{time}: {EventLines(self.numbers, one_day=True).cause(self.last)} ({origin})"
 
 
 class GroupBoard:
@@ -140,7 +154,7 @@ class GroupBoard:
         """Take an event in."""
         row = self._row(event.group)
         row.story.add(event)
-        if row.tapped is None or isinstance(event, MemberJoined):
+        if row.tapped is None or isinstance(event, MemberJoined | MemberLeft):
             row.add(event, is_tapped=False)
         if isinstance(event, OffsetCommitted) and not event.error_code:
             place = TopicPartition(event.topic, event.partition)

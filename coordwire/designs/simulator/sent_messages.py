@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import BinaryIO
 
 from coordwire.capture import Capture
@@ -87,10 +88,28 @@ class SentMessages:
         self._numbers.append(number if record.to_client is self._sends_back else ~number)
 
     def read(
-        self, dialect: CaptureDialect | None, alternative: CaptureDialect | None
+        self, dialect: CaptureDialect | None, alternative: CaptureDialect | None, begin: int = 0
     ) -> Iterator[SentMessage]:
-        """All messages, in the order in which they were sent; an answer that is made here after what it
-        answers."""
+        """The messages in the order in which they were sent: those that are on their way at some time from
+        `begin` on, and what is made here as an answer within the time that is kept."""
+        answers: list[tuple[int, int, SentMessage]] = []  # that come after what is sent before them
+        for count, (message, is_answer) in enumerate(self._all(dialect, alternative)):
+            last = message.sent if message.arrived is None else max(message.sent, message.arrived)
+            if last < begin or message.sent > self._until:
+                continue
+            if is_answer:
+                heappush(answers, (message.sent, count, message))
+                continue
+            while answers and answers[0][0] < message.sent:
+                yield heappop(answers)[-1]
+            yield message
+        while answers:
+            yield heappop(answers)[-1]
+
+    def _all(
+        self, dialect: CaptureDialect | None, alternative: CaptureDialect | None
+    ) -> Iterator[tuple[SentMessage, bool]]:
+        """All that is in the capture, in its order, and whether it is an answer that is made here."""
         self._file.seek(0)
         capture = Capture(self._file, "", dialect=dialect, alternative=alternative)
         for entry in capture.entries():
@@ -102,10 +121,7 @@ class SentMessages:
                 continue
             source, _, target = entry.flow.partition(" > ")
             sender, receiver = (self._names[end.rpartition(":")[0]] for end in (source, target))
-            yield SentMessage(
-                arrived if is_answer else sent,
-                None if arrived == _NEVER else arrived,
-                sender,
-                receiver,
-                entry,
-            )
+            time = arrived if is_answer else sent
+            yield (
+                SentMessage(time, None if arrived == _NEVER else arrived, sender, receiver, entry), is_answer
+            )  # fmt: skip

@@ -101,11 +101,6 @@ class CollectedEvents:
             self._members += 1
             self._group(event.group).members.append(event)
 
-    def excerpt(self, group: str, events: Iterable[GroupEvent]) -> CollectedGroup:
-        """Some events of a group that are to have lines, among its members of all times."""
-        members = self._group(group).members
-        return CollectedGroup(GroupStory(group), line_events=deque(events), members=members)
-
     def _group(self, name: str) -> CollectedGroup:
         group = self.groups.get(name)
         if group is None:

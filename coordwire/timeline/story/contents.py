@@ -8,6 +8,7 @@ escaped for what shows them but for control characters; lists are bounded, and s
 from __future__ import annotations
 
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -171,26 +172,35 @@ class StoryContents:
     # --- rebalances ---
 
     def rebalances_title(self) -> str:
-        """How many rebalances, and in how many rows."""
-        number, needed = len(self.rows), self.totals.rebalances
-        return f"Rebalances ({needed} in {number} rows)" if needed > number else f"Rebalances ({number})"
+        """How many rebalances; those that were not needed, which the head does not count, apart."""
+        idle = sum(part.outcome == "not_needed" for row in self.rows for part in row.parts)
+        needed = self.numbered - idle
+        return f"Rebalances ({needed:,}, and {idle:,} not needed)" if idle else f"Rebalances ({needed:,})"
 
     @property
-    def worst_rebalance(self) -> int | None:
-        """The number of the rebalance with the longest gap, else of the longest; None if there are none."""
-        return max(range(1, len(self.rows) + 1), key=self.weight, default=None)
+    def numbered(self) -> int:
+        """How many rebalances have a number, from 1 on."""
+        return self.rows[-1].numbers[-1] if self.rows else 0
+
+    def row(self, number: int) -> TableRow:
+        """The row with the rebalance of a number, which it has."""
+        return self.rows[bisect_right(self.rows, number, key=lambda row: row.first) - 1]
+
+    @property
+    def worst_row(self) -> TableRow | None:
+        """The rebalance with the longest gap, else the longest; None if there are none."""
+        return max(self.rows, key=self.weight, default=None)
 
     def next_options(self, *, names_group: bool) -> str:
         """The options of `coordwire timeline` that show more: the most costly rebalance, else the events."""
         of_group = f" --group {shlex.quote(shown(self.totals.group))}" if names_group else ""
-        number = self.worst_rebalance
-        return of_group + (" --events" if number is None else f" --rebalance {number}")
+        row = self.worst_row
+        return of_group + (" --events" if row is None else f" --rebalance {row.first}")
 
-    def weight(self, number: int | None) -> tuple[int, int]:
+    def weight(self, row: TableRow | None) -> tuple[int, int]:
         """How long partitions had no consumer in a rebalance, and how long it took."""
-        if number is None:
+        if row is None:
             return -1, -1
-        row = self.rows[number - 1]
         return row.longest_idle_ns, row.length_ns or 0
 
     # --- members ---

@@ -71,6 +71,8 @@ class EventLines:
         self._numbers = numbers
         self._one_day = one_day
         self._packet_width = packet_width
+        self.margin = 19 + (packet_width + 2 if packet_width else 0)
+        """Columns before an event's words: margin, time, packet, sign."""
 
     def time(self, event: GroupEvent) -> Pieces:
         """The time, and the packet that shows the event."""

@@ -9,7 +9,7 @@ has its control characters escaped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from coordwire.capture.printable import Pieces
 from coordwire.timeline.events import (
@@ -24,6 +24,7 @@ from coordwire.timeline.story.collected import CollectedEvents, CollectedGroup, 
 from coordwire.timeline.story.commit_lines import CommitLine, CommitLines
 from coordwire.timeline.story.contents import StoryContents
 from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.overview import Overview
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import count, day
@@ -49,74 +50,97 @@ class GroupBlock:
 
     def __init__(self, group: CollectedGroup, width: int, *, commits: bool = False) -> None:
         self._commits = commits
-        self._line_events = sorted(group.line_events, key=lambda event: event.time_ns or 0)
+        self._line_events = group.line_events
         self.contents = StoryContents(group)
         self.overview = Overview(self.contents, width)
-        days = {day(event.time_ns) for event in group.line_events if event.time_ns is not None}
-        packets = max((event.packet or 0 for event in group.line_events), default=0)
-        packet_width = len(str(packets)) if packets else 0
-        self._of = EventLines(
-            self.contents.numbers, one_day=len(days) == 1, packet_width=packet_width,
-            links=StoryLinks.of(group.line_events, group.members),
-        )  # fmt: skip
-        self.margin = 19 + (packet_width + 2 if packet_width else 0)
-        """Columns before an event's words: margin, time, packet, sign."""
-
-    @property
-    def rebalances(self) -> int:
-        """How many rebalances have a number."""
-        return len(self.contents.rows)
+        links = StoryLinks.of(group.line_events, group.members)
+        self._words = _words(group.line_events, self.contents.numbers, links)
+        self.margin = self._words.margin
 
     def rebalance(self, number: int) -> Iterator[Pieces]:
         """The rebalance of this number in full."""
         yield self.overview.title()
-        if number <= self.rebalances:
+        if number <= self.contents.numbered:
             yield from self.overview.rebalance(number)
         else:
-            yield [(f"   it has {count(self.rebalances, 'rebalance')}", "note")]
+            yield [(f"   it has {count(self.contents.numbered, 'rebalance')}", "note")]
 
     def lines(self) -> Iterator[Pieces]:
         """The head, and a line an event."""
         yield from self.overview.head()
-        yield from self.event_lines()
+        yield from _event_lines(self._line_events, self._words, self._commits)
 
-    def event_lines(self) -> Iterator[Pieces]:
-        """A line an event."""
-        stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
-        positions = CommitLines(self._of, folded=not self._commits)
-        for event in self._line_events:
-            if is_position(event):
-                new_line = positions.add(event)
-                if new_line is not None:
-                    stretch.append((event, new_line))
-                continue
-            positions.interrupt()
-            if not isinstance(event, REPEATED):
-                yield from self._collapsed(stretch)
-                stretch = []
-                positions.end()
-            stretch.append((event, self._of.pieces(event)))
-            if isinstance(event, RebalanceEnded):
-                yield from self._collapsed(stretch)
-                stretch = []
-                yield from self._of.below(event)
-        yield from self._collapsed(stretch)
 
-    def _collapsed(self, lines: list[tuple[GroupEvent, Pieces | CommitLine]]) -> Iterator[Pieces]:
-        """The lines between two that matter more; many that are equal become one with their number."""
-        stretch = [
-            (event, line_or_commits.pieces() if isinstance(line_or_commits, CommitLine) else line_or_commits)
-            for event, line_or_commits in lines
-        ]
-        texts = ["".join(text for text, _ in pieces) for _, pieces in stretch]
-        counts = Counter(texts)
-        last = dict(zip(texts, (event for event, _ in stretch), strict=True))
-        for (event, pieces), text in zip(stretch, texts, strict=True):
-            if not pieces or not counts[text]:
-                continue
-            line = [*self._of.time(event), *pieces]
-            if counts[text] >= ALIKE:
-                until = self._of.clock(last[text])
-                line.append((f"  × {counts[text]:,} until {until}", "busy"))
-                counts[text] = 0
-            yield line
+class GroupExcerpts:
+    """The lines of one group's events while more come; a member keeps its number. commits: whether each
+    commit has a line."""
+
+    def __init__(self, group: CollectedGroup, *, commits: bool = False) -> None:
+        self._members = group.members
+        self._members_read = 0
+        self._numbers = MemberNumbers()
+        self._links = StoryLinks()
+        self._commits = commits
+        self.margin = 0
+        """Columns before the words of the last events."""
+
+    def lines(self, events: Sequence[GroupEvent]) -> Iterator[Pieces]:
+        """A line an event of some that are new."""
+        new_members = self._members[self._members_read :]
+        self._members_read += len(new_members)
+        self._numbers.add(new_members)
+        self._links.add_members(new_members)
+        self._links.add(events)
+        words = _words(events, self._numbers, self._links)
+        self.margin = words.margin
+        return _event_lines(events, words, self._commits)
+
+
+def _words(events: Collection[GroupEvent], numbers: MemberNumbers, links: StoryLinks) -> EventLines:
+    days = {day(event.time_ns) for event in events if event.time_ns is not None}
+    packets = max((event.packet or 0 for event in events), default=0)
+    packet_width = len(str(packets)) if packets else 0
+    return EventLines(numbers, one_day=len(days) == 1, packet_width=packet_width, links=links)
+
+
+def _event_lines(events: Iterable[GroupEvent], words: EventLines, commits: bool) -> Iterator[Pieces]:
+    """A line an event, in the order of time."""
+    stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
+    positions = CommitLines(words, folded=not commits)
+    for event in sorted(events, key=lambda event: event.time_ns or 0):
+        if is_position(event):
+            new_line = positions.add(event)
+            if new_line is not None:
+                stretch.append((event, new_line))
+            continue
+        positions.interrupt()
+        if not isinstance(event, REPEATED):
+            yield from _collapsed(stretch, words)
+            stretch = []
+            positions.end()
+        stretch.append((event, words.pieces(event)))
+        if isinstance(event, RebalanceEnded):
+            yield from _collapsed(stretch, words)
+            stretch = []
+            yield from words.below(event)
+    yield from _collapsed(stretch, words)
+
+
+def _collapsed(lines: list[tuple[GroupEvent, Pieces | CommitLine]], words: EventLines) -> Iterator[Pieces]:
+    """The lines between two that matter more; many that are equal become one with their number."""
+    stretch = [
+        (event, line_or_commits.pieces() if isinstance(line_or_commits, CommitLine) else line_or_commits)
+        for event, line_or_commits in lines
+    ]
+    texts = ["".join(text for text, _ in pieces) for _, pieces in stretch]
+    counts = Counter(texts)
+    last = dict(zip(texts, (event for event, _ in stretch), strict=True))
+    for (event, pieces), text in zip(stretch, texts, strict=True):
+        if not pieces or not counts[text]:
+            continue
+        line = [*words.time(event), *pieces]
+        if counts[text] >= ALIKE:
+            until = words.clock(last[text])
+            line.append((f"  × {counts[text]:,} until {until}", "busy"))
+            counts[text] = 0
+        yield line

@@ -133,10 +133,10 @@ def _partitions(contents: StoryContents) -> list[tuple[str, list[_Mark]]]:
 
 def _rebalances(contents: StoryContents) -> list[_Mark]:
     marks = []
-    for number, row in enumerate(contents.rows, 1):
+    for row in contents.rows:
         if row.began_ns is not None:
             length = f", {duration(row.length_ns)}" if row.length_ns else ""
-            label = f"rebalance {number}, {clock(row.began_ns)}: {causes(row, contents.numbers)}{length}"
+            label = f"rebalance {row.name}, {clock(row.began_ns)}: {causes(row, contents.numbers)}{length}"
             marks.append(_Mark(row.began_ns, row.ended_ns or row.began_ns, label))
     return marks
 

@@ -7,6 +7,7 @@ reaches the terminal with its control characters escaped.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -40,34 +41,53 @@ class Stay:
 class MemberNumbers:
     """All members that the events name. stays: by member id, in the order of their numbers."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-    stays: dict[str, Stay] = field(default_factory=dict)
+    numbers: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    stays: OrderedDict[str, Stay] = field(default_factory=OrderedDict)
+    _instances: dict[str, str] = field(default_factory=dict)
+    _numbered: int = 0
 
     @classmethod
     def of(cls, members: Iterable[GroupEvent]) -> MemberNumbers:
         """members: the events of who was in, of all times."""
         known = cls()
-        instances: dict[str, str] = {}
-        for event in sorted(members, key=lambda event: event.time_ns or 0):
-            if isinstance(event, MemberJoined):
-                known.number(event.member_id)
-                known.stays[event.member_id] = Stay(event)
-                if event.instance_id is not None:
-                    before = instances.get(event.instance_id)
-                    if (
-                        before is not None
-                        and before != event.member_id
-                        and known.stays[before].departure is None
-                    ):
-                        known.stays[before].heir = event.member_id
-                    instances[event.instance_id] = event.member_id
-            elif isinstance(event, MemberLeft):
-                known.number(event.member_id)
-                known.stays.setdefault(event.member_id, Stay(None)).departure = event
+        known.add(members)
         return known
 
+    def add(self, members: Iterable[GroupEvent]) -> None:
+        """Take in further events of who was in. Numbers stay: those of these come after all before."""
+        for event in sorted(members, key=lambda event: event.time_ns or 0):
+            if isinstance(event, MemberJoined):
+                self.number(event.member_id)
+                self.stays[event.member_id] = Stay(event)
+                if event.instance_id is not None:
+                    self._take_place(event.instance_id, event.member_id)
+            elif isinstance(event, MemberLeft):
+                self.number(event.member_id)
+                self.stays.setdefault(event.member_id, Stay(None)).departure = event
+
+    def _take_place(self, instance_id: str, member_id: str) -> None:
+        """A static member takes the place of the one that had its name before."""
+        before = self._instances.get(instance_id, member_id)
+        stay = self.stays.get(before)
+        if before != member_id and stay is not None and stay.departure is None:
+            stay.heir = member_id
+        self._instances[instance_id] = member_id
+
+    def forget(self, most: int) -> None:
+        """Forget those that came first, beyond so many; the others keep their numbers."""
+        while len(self.numbers) > most:
+            member_id, _ = self.numbers.popitem(last=False)
+            stay = self.stays.pop(member_id, None)
+            instance_id = stay.joined.instance_id if stay is not None and stay.joined is not None else None
+            if instance_id is not None and self._instances.get(instance_id) == member_id:
+                del self._instances[instance_id]
+
     def number(self, member_id: str) -> int:
-        return self.numbers.setdefault(member_id, len(self.numbers) + 1)
+        number = self.numbers.get(member_id)
+        if number is None:
+            self._numbered += 1
+            number = self.numbers[member_id] = self._numbered
+        return number
 
     def client(self, member_id: str) -> str:
         """The client id of a member that was in; "" if it is not known."""

@@ -84,12 +84,13 @@ class Overview:
     # --- one rebalance in full ---
 
     def rebalance(self, number: int) -> Iterator[Pieces]:
-        """The row of this number, with all of its events and assignments."""
-        rows, numbers = self._contents.rows, self._contents.numbers
-        row = rows[number - 1]
-        text = f"Rebalance {number} of {len(rows)}: {causes(row, numbers)}"
+        """The rebalance of this number, and what it goes on in, with all events and assignments."""
+        contents, numbers = self._contents, self._contents.numbers
+        row = contents.row(number)
+        several = "s" if len(row.parts) > 1 else ""
+        text = f"Rebalance{several} {row.name} of {contents.numbered}: {causes(row, numbers)}"
         yield from ([(line, "head")] for line in self._wrapped(text, 0))
-        yield from table([row], numbers, self._width, first=number)
+        yield from table([row], numbers, self._width)
         yield from self._parts(row)
         yield from self._presence()
 

@@ -1,9 +1,9 @@
 """The rebalances of a group as a table, a row each.
 
-Strategy: a rebalance that another one overtakes goes on in that one, so that both are one row, with the
-epochs of both. `HEADS` and `cells` are the table on every surface; `table` lays it out for a terminal. Rules:
-the cause is never cut: on a narrow terminal the packet, then the epoch make room for it, and what is still
-too long goes on below.
+Strategy: rebalances are numbered in the order in which they ended. One that another overtakes goes on in that
+one, so that both are one row, with the numbers and the epochs of both. `HEADS` and `cells` are the table on
+every surface; `table` lays it out for a terminal. Rules: the cause is never cut: on a narrow terminal the
+packet, then the epoch make room for it, and what is still too long goes on below.
 """
 
 from __future__ import annotations
@@ -58,10 +58,22 @@ HEAD_LINES = 3
 
 @dataclass(slots=True)
 class TableRow:
-    """One rebalance. parts: with those that it overtook, the last last; joined: who came meanwhile."""
+    """One rebalance. first: its number, or the first one's; parts: with those that it overtook, the last
+    last; joined: who came meanwhile."""
 
+    first: int
     parts: list[RebalanceEnded]
     joined: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its rebalances."""
+        return range(self.first, self.first + len(self.parts))
+
+    @property
+    def name(self) -> str:
+        """Its number, or the first and the last of them."""
+        return f"{self.first}" if len(self.parts) == 1 else f"{self.first}–{self.numbers[-1]}"
 
     @property
     def last(self) -> RebalanceEnded:
@@ -110,13 +122,13 @@ def rows(events: Iterable[GroupEvent]) -> list[TableRow]:
         elif isinstance(event, MemberJoined) and not event.rejoined:
             joined.append(event)
     table_rows: list[TableRow] = []
-    for part in sorted(ended, key=lambda event: event.ended_ns or event.time_ns or 0):
+    for number, part in enumerate(sorted(ended, key=lambda event: event.ended_ns or event.time_ns or 0), 1):
         last = table_rows[-1].last if table_rows else None
         near = last is not None and (part.began_ns or 0) - (last.ended_ns or 0) <= GAP_NS
         if last is not None and last.outcome == "superseded" and near:
             table_rows[-1].parts.append(part)
         else:
-            table_rows.append(TableRow([part]))
+            table_rows.append(TableRow(number, [part]))
     for row in table_rows:
         if any(part.cause in _JOINS for part in row.parts) and row.began_ns and row.ended_ns:
             row.joined = tuple(
@@ -151,12 +163,12 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
     return ", ".join(texts) + (f": {shown(reason)}" if reason else "") + (f"; {outcome}" if outcome else "")
 
 
-def cells(number: int, row: TableRow, numbers: MemberNumbers) -> list[str]:
-    """A row's texts, below `HEADS`. number: the row's, from 1."""
+def cells(row: TableRow, numbers: MemberNumbers) -> list[str]:
+    """A row's texts, below `HEADS`."""
     last = row.last
     members = f"{len(last.members)}" if last.members and last.outcome != "not_needed" else ""
     return [
-        f"{number}",
+        row.name,
         "" if row.began_ns is None else clock(row.began_ns),
         duration(row.length_ns) if row.length_ns else "-",
         causes(row, numbers),
@@ -173,11 +185,9 @@ def is_bad(row: TableRow) -> bool:
     return (row.length_ns or 0) > 10_000_000_000 or row.last.outcome in ("superseded", "unfinished")
 
 
-def table(
-    rows_shown: Sequence[TableRow], numbers: MemberNumbers, width: int, *, first: int = 1
-) -> Iterator[Pieces]:
-    """The table's lines: a head, and one or more a row. first: the number of the first row."""
-    texts = [cells(number, row, numbers) for number, row in enumerate(rows_shown, first)]
+def table(rows_shown: Sequence[TableRow], numbers: MemberNumbers, width: int) -> Iterator[Pieces]:
+    """The table's lines: a head, and one or more a row."""
+    texts = [cells(row, numbers) for row in rows_shown]
     columns = list(range(len(HEADS)))
     widths = [max(_head_width(head), *(len(text[at]) for text in texts)) for at, head in enumerate(HEADS)]
     for column in (PACKET, EPOCH):

@@ -1,12 +1,14 @@
 """What one line of a story takes from other events: a rebalance's client, how a silent member's connections
 ended, that a new client was expelled before, and which static member took another's place.
 
-Strategy: one pass over a group's events, before any line is written. Rules: a client is the one that was
-expelled if it has the same client id and address; each is linked once.
+Strategy: one pass over a group's events, those of a line before it is written. Rules: a client is the one
+that was expelled if it has the same client id and address; each is linked once; of an endless input only the
+latest rebalances have their client.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -19,8 +21,12 @@ from coordwire.timeline.events import (
     RebalanceBegan,
     RebalanceEnded,
 )
+from coordwire.timeline.evidence import remember
 
 __all__ = ["StoryLinks", "ending_text"]
+
+MOST_CAUSERS, MOST_NAMELESS = 100_000, 1_000
+"""Rebalances whose client is known, and that have begun without a name and not ended."""
 
 EXPELLED = ("session_timeout", "removed", "fenced", "not_rejoined")
 
@@ -38,46 +44,57 @@ class StoryLinks:
     the client's member went before; heirs: by static members' ids, those that took their places; forebears:
     the other way."""
 
-    causers: dict[tuple[str, int], str] = field(default_factory=dict)
+    causers: OrderedDict[tuple[str, int], str] = field(default_factory=OrderedDict)
     endings: dict[tuple[str, int | None], MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
     heirs: dict[str, MemberJoined] = field(default_factory=dict)
     forebears: dict[str, str] = field(default_factory=dict)
+    _nameless: deque[RebalanceBegan] = field(default_factory=lambda: deque(maxlen=MOST_NAMELESS))
+    _hosts: dict[str, str | None] = field(default_factory=dict)
+    _departed: dict[tuple[str | None, str], MemberLeft] = field(default_factory=dict)
+    _instances: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: Iterable[GroupEvent], members: Iterable[GroupEvent]) -> StoryLinks:
         """members: the events of who was in, of all times."""
         links = cls()
-        nameless: list[RebalanceBegan] = []
+        links.add(events)
+        links.add_members(members)
+        return links
+
+    def add(self, events: Iterable[GroupEvent]) -> None:
+        """Take in further events, for who caused rebalances."""
         for event in events:
             if isinstance(event, RebalanceBegan) and event.member_id is None and event.client_id is not None:
-                nameless.append(event)
+                self._nameless.append(event)
             elif isinstance(event, RebalanceEnded):
-                for rebalance in nameless:
-                    if event.member_id is not None and event.began_ns == rebalance.time_ns:
-                        links.causers[rebalance.source, rebalance.number] = event.member_id
-                nameless.clear()
-        hosts: dict[str, str | None] = {}
-        departed: dict[tuple[str | None, str], MemberLeft] = {}
-        instances: dict[tuple[str, str], str] = {}
+                for began in self._nameless:
+                    if event.member_id is not None and event.began_ns == began.time_ns:
+                        remember(self.causers, (began.source, began.number), event.member_id, MOST_CAUSERS)
+                self._nameless.clear()
+
+    def add_members(self, members: Iterable[GroupEvent]) -> None:
+        """Take in further events of who was in."""
         for event in members:
             if isinstance(event, MemberJoined):
-                hosts[event.member_id] = event.host
-                if event.instance_id is not None:
-                    before = instances.get((event.group, event.instance_id))
-                    instances[event.group, event.instance_id] = event.member_id
-                    if before is not None and before != event.member_id and event.rejoined:
-                        links.heirs[before] = event
-                        links.forebears[event.member_id] = before
-                departure = departed.pop(_client(event.client_id, event.host), None)
-                if departure is not None and departure.member_id != event.member_id and event.client_id:
-                    links.expelled[event.member_id] = departure
+                self._joins(event)
             elif isinstance(event, MemberLeft):
                 if event.ending is not None:
-                    links.endings[event.member_id, event.time_ns] = event.ending
+                    self.endings[event.member_id, event.time_ns] = event.ending
                 if event.how in EXPELLED:
-                    departed[_client(event.client_id, hosts.get(event.member_id))] = event
-        return links
+                    self._departed[_client(event.client_id, self._hosts.get(event.member_id))] = event
+
+    def _joins(self, event: MemberJoined) -> None:
+        self._hosts[event.member_id] = event.host
+        if event.instance_id is not None:
+            before = self._instances.get((event.group, event.instance_id))
+            self._instances[event.group, event.instance_id] = event.member_id
+            if before is not None and before != event.member_id and event.rejoined:
+                self.heirs[before] = event
+                self.forebears[event.member_id] = before
+        departure = self._departed.pop(_client(event.client_id, event.host), None)
+        if departure is not None and departure.member_id != event.member_id and event.client_id:
+            self.expelled[event.member_id] = departure
 
     def causer(self, event: RebalanceBegan | RebalanceEnded) -> str | None:
         """The cause of a rebalance, as far as it is known: a member's id, else a client's."""

@@ -37,7 +37,7 @@ def story_html(contents: StoryContents, *, note: str = "", most: int = MOST_ROWS
         parts += ["<h4>Incidents</h4>", table((), lines, long=(1,))]
         parts += _remainder(len(contents.incidents) - most)
     if contents.rows:
-        rows = [cells(number, row, contents.numbers) for number, row in enumerate(contents.rows[:most], 1)]
+        rows = [cells(row, contents.numbers) for row in contents.rows[:most]]
         parts += [f"<h4>{contents.rebalances_title()}</h4>", table(HEADS, rows, numbers=NUMBERS, long=(WHY,))]
         parts += _remainder(len(contents.rows) - most)
     for title, members, omitted in contents.presence():
