@@ -156,6 +156,28 @@ def test_what_a_version_lacks_is_left_out_of_an_answer() -> None:
     run(main())
 
 
+def test_an_answer_that_a_handler_keeps_is_not_changed() -> None:
+    """One object for all requests: what an old version lacks, or has too long, is left out of a copy."""
+    kept = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", authorized_operations=7)])
+    too_long = ListGroupsResponse(groups=[ListedGroup(group_id="g" * 40_000, group_state="Stable")])
+
+    async def main() -> None:
+        handlers: Handlers = {
+            DescribeGroupsRequest: lambda request, call: kept,
+            ListGroupsRequest: lambda request, call: too_long,
+        }
+        async with Server(handlers) as server, Peer(At(server)) as peer:
+            old = await peer.ask(DescribeGroupsRequest(groups=["g"]), 0)
+            assert old.groups[0].authorized_operations != 7
+            new = await peer.ask(DescribeGroupsRequest(groups=["g"]), 5)
+            assert new.groups[0].authorized_operations == 7
+            refused = await peer.ask(ListGroupsRequest(), 0)
+            assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (too_long.error_code, too_long.groups[0].group_state) == (0, "Stable")
+
+    run(main())
+
+
 def test_metadata_has_the_coordinator_s_topics() -> None:
     async def main() -> None:
         coordinator = GroupCoordinator(partitions=1)
