@@ -192,6 +192,8 @@ def test_metadata_has_the_coordinator_s_topics() -> None:
             by_id = [MetadataRequestTopic(topic_id=UUID(int=number), name=None) for number in (7, 8)]
             found = await peer.ask(MetadataRequest(topics=by_id), 12)
             (topic,) = everything.topics
+            refused = await peer.ask(MetadataRequest(topics=by_id), 11)
+            assert [t.error_code for t in refused.topics] == [ErrorCode.INVALID_REQUEST] * 2
             assert (topic.name, topic.topic_id, len(topic.partitions)) == ("orders", UUID(int=7), 2)
             assert [(t.name, t.error_code) for t in named.topics] == [("orders", 0), ("none", 3)]
             assert [(t.name, t.error_code) for t in found.topics] == [("orders", 0), (None, 100)]
