@@ -208,13 +208,13 @@ def _advertised(text: str | None, nodes: int) -> list[tuple[str, int]]:
     """The addresses of --advertise."""
     if text is None:
         return []
-    addresses = []
-    for address in text.split(","):
-        host, _, port = address.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not (host and port.isdecimal() and 0 < int(port) < 65536):
-            raise Failure(f"serve: --advertise: expected HOST:PORT, got {address.strip()!r}")
-        addresses.append((host, int(port)))
+    from coordwire.client import SettingsError
+    from coordwire.client.settings import address
+
+    try:
+        addresses = [address(part) for part in text.split(",")]
+    except SettingsError as error:
+        raise Failure(f"serve: --advertise: {error}") from None
     if len(addresses) != nodes:
         raise Failure(f"serve: --advertise: expected {nodes} addresses, one a node, got {len(addresses)}")
     return addresses

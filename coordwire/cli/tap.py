@@ -132,11 +132,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _listen(text: str) -> tuple[str, int]:
     """The address of --listen, whose port may be 0. Raises `Failure`."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (host and port.isascii() and port.isdecimal() and int(port[:6]) < 65536):
-        raise Failure(f"tap: --listen: expected HOST:PORT, got {text!r}")
-    return host, int(port)
+    from coordwire.client import SettingsError
+    from coordwire.client.settings import address
+
+    try:
+        return address(text, any_port=True)
+    except SettingsError as error:
+        raise Failure(f"tap: --listen: {error}") from None
 
 
 def _receivers(options: argparse.Namespace) -> list[LiveTraffic]:

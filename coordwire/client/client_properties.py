@@ -306,7 +306,7 @@ def _servers(text: str, is_controller: bool) -> tuple[Address, ...]:
         return addresses(text)
     except SettingsError:
         name = "bootstrap.controllers" if is_controller else "bootstrap.servers"
-        raise SettingsError(f"{name}: expected addresses host:port, with commas between them") from None
+        raise SettingsError(f"{name}: expected HOST:PORT, with commas between several") from None
 
 
 # --- TLS ---

@@ -372,6 +372,10 @@ def _meaning(code: int) -> str:
     return f"{ErrorCode(code).name}: {ErrorCode(code).description}"
 
 
+_TOPIC_IDS = 12
+"""The first version of Metadata in which a broker takes topics by their ids: before, it refuses these fields,
+which 10 and 11 have (Kafka's KafkaApis.handleTopicMetadataRequest)."""
+
 _NONE = VersionRange(0, -1)
 _NO_ID = UUID(int=0)
 
@@ -401,6 +405,12 @@ def fit_version(message: Message, offered: Mapping[int, VersionRange], version: 
         expected = "" if version is None else f"; expected one of these, got {version}"
         raise VersionUnavailable(f"the broker has {name} {had}, coordwire has {known}{expected}")
     refusal: NotInVersion | None = None
+    if _has_ids_alone(message):
+        common &= VersionRange(_TOPIC_IDS, common.last)
+        if not common:
+            raise VersionUnavailable(
+                f"the broker has {name} {had}, and topics by their ids from {_TOPIC_IDS} on"
+            )
     last = common.last if version is not None else _last_with_names(message, common.last)
     for candidate in reversed(range(common.first, last + 1)):
         try:
@@ -409,6 +419,12 @@ def fit_version(message: Message, offered: Mapping[int, VersionRange], version: 
             refusal = refusal or error
     reason = refusal or "its topics have names and no ids"
     raise VersionUnavailable(f"no version of {name} in {common} can carry the request: {reason}")
+
+
+def _has_ids_alone(message: Message) -> bool:
+    return isinstance(message, MetadataRequest) and any(
+        topic.name is None or topic.topic_id != _NO_ID for topic in message.topics or ()
+    )
 
 
 def _last_with_names(message: Message, last: int) -> int:

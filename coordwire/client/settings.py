@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from coordwire.client.authentication import Sasl
 from coordwire.client.errors import SettingsError
 
-__all__ = ["Address", "ClientSettings", "addresses", "shown_address"]
+__all__ = ["Address", "ClientSettings", "address", "addresses", "shown_address"]
 
 Address = tuple[str, int]
 """A host and a port."""
@@ -69,18 +69,19 @@ def addresses(text: str) -> tuple[Address, ...]:
 
     Raises `SettingsError`.
     """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(_address(part) for part in parts)
+    return tuple(address(part) for part in text.split(",") if part.strip())
 
 
-def _address(text: str) -> Address:
-    match = _ADDRESS.fullmatch(text)
-    if match is None:
-        raise SettingsError(f"expected an address host:port, got {text!r}")
-    port = int(match["port"] or DEFAULT_PORT)
-    if not 0 < port < 1 << 16:
-        raise SettingsError(f"expected a port from 1 to 65535, got {text!r}")
-    return match["ipv6"] or match["host"], port
+def address(text: str, *, default_port: int | None = DEFAULT_PORT, any_port: bool = False) -> Address:
+    """An address, as "broker-1:9092" or "[::1]:9092". default_port: without one; None where it is needed.
+    any_port: 0 is a port too. Raises `SettingsError`."""
+    match = _ADDRESS.fullmatch(text.strip())
+    port = None if match is None else match["port"] or default_port
+    if match is None or port is None:
+        raise SettingsError(f"expected HOST:PORT, got {text.strip()!r}")
+    if not (0 if any_port else 1) <= int(port) < 1 << 16:
+        raise SettingsError(f"expected HOST:PORT with a port up to 65535, got {text.strip()!r}")
+    return match["ipv6"] or match["host"], int(port)
 
 
 def shown_address(address: Address) -> str:

@@ -340,3 +340,12 @@ def test_errors_are_kafkas() -> None:
         [0, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, unknown],
         *[[unknown] * 4] * 3,
     ]
+
+
+@pytest.mark.parametrize("version", [0, 5])
+def test_a_request_that_only_reads_makes_no_topic(version: int) -> None:
+    """Kafka 4.4 and 3.9 answer NOT_COORDINATOR until a client has looked for a coordinator."""
+    core = Core()
+    answer = core.ask(DescribeGroupsRequest(groups=["g"]), version)
+    assert [group.error_code for group in answer.groups] == [ErrorCode.NOT_COORDINATOR]
+    assert core.cluster.topics == {}

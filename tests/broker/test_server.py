@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +18,7 @@ import pytest
 from coordwire import encode_request
 from coordwire.broker import BrokerConfig, Handlers, Server, ServerCall
 from coordwire.broker.connections import connection_memory
+from coordwire.broker.server import link
 from coordwire.client import connect
 from coordwire.coordinator import GroupCoordinator, TopicImage, TopicsImage, log_entries
 from coordwire.enums import ErrorCode
@@ -156,6 +159,28 @@ def test_what_a_version_lacks_is_left_out_of_an_answer() -> None:
     run(main())
 
 
+def test_an_answer_that_a_handler_keeps_is_not_changed() -> None:
+    """One object for all requests: what an old version lacks, or has too long, is left out of a copy."""
+    kept = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", authorized_operations=7)])
+    too_long = ListGroupsResponse(groups=[ListedGroup(group_id="g" * 40_000, group_state="Stable")])
+
+    async def main() -> None:
+        handlers: Handlers = {
+            DescribeGroupsRequest: lambda request, call: kept,
+            ListGroupsRequest: lambda request, call: too_long,
+        }
+        async with Server(handlers) as server, Peer(At(server)) as peer:
+            old = await peer.ask(DescribeGroupsRequest(groups=["g"]), 0)
+            assert old.groups[0].authorized_operations != 7
+            new = await peer.ask(DescribeGroupsRequest(groups=["g"]), 5)
+            assert new.groups[0].authorized_operations == 7
+            refused = await peer.ask(ListGroupsRequest(), 0)
+            assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (too_long.error_code, too_long.groups[0].group_state) == (0, "Stable")
+
+    run(main())
+
+
 def test_metadata_has_the_coordinator_s_topics() -> None:
     async def main() -> None:
         coordinator = GroupCoordinator(partitions=1)
@@ -167,6 +192,8 @@ def test_metadata_has_the_coordinator_s_topics() -> None:
             by_id = [MetadataRequestTopic(topic_id=UUID(int=number), name=None) for number in (7, 8)]
             found = await peer.ask(MetadataRequest(topics=by_id), 12)
             (topic,) = everything.topics
+            refused = await peer.ask(MetadataRequest(topics=by_id), 11)
+            assert [t.error_code for t in refused.topics] == [ErrorCode.INVALID_REQUEST] * 2
             assert (topic.name, topic.topic_id, len(topic.partitions)) == ("orders", UUID(int=7), 2)
             assert [(t.name, t.error_code) for t in named.topics] == [("orders", 0), ("none", 3)]
             assert [(t.name, t.error_code) for t in found.topics] == [("orders", 0), (None, 100)]
@@ -380,7 +407,11 @@ def test_a_request_that_gets_no_answer_ends_the_connection(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("ends", ["client", "server"])
-def test_a_handler_that_waits_ends_with_its_connection(ends: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_handler_that_waits_ends_with_its_connection(
+    ends: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "LAST_ANSWERS", 0.2)
+
     async def main() -> None:
         began, ended = asyncio.Event(), asyncio.Event()
 
@@ -404,6 +435,136 @@ def test_a_handler_that_waits_ends_with_its_connection(ends: str, caplog: pytest
             await ended.wait()
             writer.close()
         assert reasons(caplog) == []
+
+    run(main())
+
+
+def test_stop_waits_for_what_handlers_clean_up() -> None:
+    async def main() -> None:
+        began, cleaned = asyncio.Event(), []
+
+        async def wait(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
+            began.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(0.2)
+                cleaned.append(call.client_id)
+            raise AssertionError
+
+        async with Server({DescribeGroupsRequest: wait}) as server:
+            for ends_before in (True, False):
+                began.clear()
+                _, writer = await asyncio.open_connection(*server.address)
+                writer.write(GROUPS)
+                await began.wait()
+                if ends_before:
+                    writer.transport.abort()
+                    await asyncio.sleep(0.05)
+            await server.stop()
+            assert len(cleaned) == 2
+            writer.close()
+
+    run(main())
+
+
+def test_a_handler_may_stop_the_server() -> None:
+    async def main() -> None:
+        stopped = asyncio.Event()
+
+        async def stop(request: DescribeGroupsRequest, call: ServerCall) -> None:
+            try:
+                await server.stop()
+            finally:
+                stopped.set()
+
+        server = Server({DescribeGroupsRequest: stop})
+        async with server:
+            assert await exchanged(server, GROUPS) == b""
+            await stopped.wait()
+
+    run(main())
+
+
+@pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01"])
+def test_stop_ends_handshakes(begun: bytes, certificate: tuple[Path, Path]) -> None:
+    """A client that connects, begins TLS and sends no more."""
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*certificate)
+
+    async def main() -> None:
+        async with Server(HANDLERS, tls=served) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            writer.write(begun)
+            await asyncio.sleep(0.1)
+            await server.stop()
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 5) == b""
+            writer.close()
+
+    run(main())
+
+
+def test_handshakes_are_bounded(certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture) -> None:
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*certificate)
+    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+
+    async def main() -> None:
+        async with Server(HANDLERS, tls=served, max_connections=1) as server:
+            _, begun = await asyncio.open_connection(*server.address)
+            await asyncio.sleep(0.1)
+            with pytest.raises(ConnectionError):
+                await asyncio.open_connection(*server.address, ssl=trusting)
+            assert reasons(caplog) == ["there are max_connections already"]
+            begun.close()
+            await asyncio.sleep(0.1)
+            async with Peer(At(server), tls=trusting) as peer:
+                assert (await peer.ask(DescribeGroupsRequest(groups=["g"]), 5)).groups
+
+    run(main())
+
+
+# --- clients that have sent all ---
+
+
+def later(seconds: float) -> Callable[..., Any]:
+    async def handle(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
+        await asyncio.sleep(seconds)
+        return describe(request, call)
+
+    return handle
+
+
+@pytest.mark.parametrize("seconds", [0, 0.2])
+def test_a_client_that_sends_no_more_gets_its_answers(
+    seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with Server({DescribeGroupsRequest: later(seconds)}) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            writer.write(GROUPS * 3 + GROUPS[:7])
+            writer.write_eof()
+            answers = await reader.read()
+            (size,) = struct.unpack_from(">i", answers)
+            assert len(answers) == 3 * (4 + size)
+            writer.close()
+            assert reasons(caplog) == ["it ended 7 bytes into a request"]
+
+    run(main())
+
+
+def test_a_client_that_is_gone_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "LAST_ANSWERS", 0.2)
+
+    async def main() -> None:
+        async with Server({DescribeGroupsRequest: later(60)}) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            writer.write(GROUPS)
+            writer.write_eof()
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
 
     run(main())
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from coordwire.broker import Broker, BrokerConfig
+from coordwire.broker import Broker, BrokerConfig, Server
 from coordwire.messages import MetadataRequest
 from tests.broker.peer import Peer, run
 from tests.broker.test_fairness import (
@@ -28,6 +29,7 @@ from tests.broker.test_fairness import (
     produced,
     witness,
 )
+from tests.broker.test_server import At
 
 uvloop = pytest.importorskip("uvloop")
 pytestmark = pytest.mark.peers
@@ -85,5 +87,26 @@ def test_clients_that_never_read_delay_another_by_less_than_a_round(witness: Wit
                 work, _ = await asked(witness, peer)
                 assert work <= allowed(CLIENTS + 20, MEGA)
                 assert witness.held <= 20 * MEGA
+
+    run(main(), uvloop.new_event_loop)
+
+
+def test_handshakes_with_a_server_end_with_it(certificate: tuple[Path, Path]) -> None:
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*certificate)
+    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+
+    async def main() -> None:
+        async with Server({}, tls=served) as server:
+            for _ in range(10):
+                async with Peer(At(server), tls=trusting) as peer:
+                    assert (await peer.ask(MetadataRequest(topics=None), 12)).brokers
+            reader, writer = await asyncio.open_connection(*server.address)
+            writer.write(b"\x16\x03\x01")
+            await asyncio.sleep(0.1)
+            await server.stop()
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 5) == b""
+            writer.close()
 
     run(main(), uvloop.new_event_loop)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 
 import pytest
 
-from coordwire.broker import Broker
+from coordwire.broker import Broker, BrokerConfig, Server, ServerCall
 from coordwire.broker.thread import BrokerThread
 from coordwire.capture.printable import shown
 from coordwire.cli.__main__ import main
 from coordwire.cli.call import VERB_NAMES, verbs
 from coordwire.cli.call.answer_tables import Table, is_list, lines, tables
 from coordwire.client import connect_sync
+from coordwire.enums import AclResourceType
 from coordwire.messages import (
     ConsumerGroupDescribeResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
     DescribeConfigsResponse,
     ListGroupsResponse,
     MetadataResponse,
@@ -111,8 +115,53 @@ def test_lag_looks_first_and_makes_nothing(capsys: pytest.CaptureFixture[str]) -
     with Broker.in_thread() as empty:
         assert main(["call", empty.bootstrap, "lag", "g"]) == 2
         assert "makes the topic __consumer_offsets" in capsys.readouterr().err
-        assert call(capsys, empty.bootstrap, "lag") == (0, [], "")
+        assert call(capsys, empty.bootstrap, "lag") == (0, [], "coordwire: no groups\n")
+        assert call(capsys, empty.bootstrap, "groups") == (0, [], "coordwire: no groups\n")
+        assert call(capsys, empty.bootstrap, "topics") == (0, [], "coordwire: no topics\n")
         assert empty.call(lambda broker: broker.cluster.topics) == {}
+
+
+@pytest.mark.parametrize("release", ["2.0", "2.4", "2.8"])
+def test_verbs_at_older_brokers(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """OffsetFetch has one group a request before 3.0, Metadata ids that are refused in 2.8 and 3.0."""
+    with Broker.in_thread(config=BrokerConfig(as_of=release), topics={"orders": 2}) as old:
+        with connect_sync(old.bootstrap) as client:
+            client.request(commit("payments", {0: 0, 1: 2}))
+            client.request(commit("refunds", {1: 0}))
+        rows = [
+            ["payments", "orders", "0", "0"],
+            ["payments", "orders", "1", "2"],
+            ["refunds", "orders", "1", "0"],
+        ]
+        status, output, errors = call(capsys, old.bootstrap, "lag")
+        assert (status, output[1:], errors) == (0, [[*row, "0", "0"] for row in rows], "")
+        assert call(capsys, old.bootstrap, "lag", "nobody") == (0, [], "coordwire: no committed offsets\n")
+        assert call(capsys, old.bootstrap, "topics", "orders")[1][1:] == [["orders", "2"]]
+        assert len(call(capsys, old.bootstrap, "groups")[1]) == 3
+        assert call(capsys, old.bootstrap, "brokers")[1][1][0] == "1"
+        status, _, errors = call(capsys, old.bootstrap, "topics", "topics.topic_id=AAAAAAAAAAAAAAAAAAAABw")
+        assert (status, "topics by their ids from 12 on" in errors) == (2, True)
+
+
+def test_what_a_broker_of_kafka_1_lacks_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """DescribeAcls 0 has no pattern types; one that is asked for is not left out."""
+    asked: list[DescribeAclsRequest] = []
+
+    def describe_acls(request: DescribeAclsRequest, server_call: ServerCall) -> DescribeAclsResponse:
+        asked.append(request)
+        return DescribeAclsResponse()
+
+    async def main_task() -> tuple[int, int]:
+        server = Server({DescribeAclsRequest: describe_acls}, versions={DescribeAclsRequest: range(1)})
+        async with server:
+            words = ["call", server.bootstrap, "DescribeAcls"]
+            bare = await asyncio.to_thread(main, words)
+            return bare, await asyncio.to_thread(main, [*words, "pattern_type_filter=prefixed"])
+
+    assert asyncio.run(main_task()) == (0, 2)
+    (request,) = asked
+    assert (request.resource_type_filter, request.principal_filter) == (AclResourceType.ANY, None)
+    assert "pattern_type_filter" in capsys.readouterr().err
 
 
 def test_a_verb_says_what_it_takes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:

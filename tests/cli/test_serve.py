@@ -128,7 +128,7 @@ def test_its_capture_has_secrets_only_on_request(tmp_path: Path, shows: bool) ->
             ["--sasl", "PLAIN,GSSAPI"],
             "--sasl: expected some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, got 'GSSAPI'",
         ),
-        (["--advertise", "here"], "--advertise: expected HOST:PORT, got 'here'"),
+        (["--advertise", "here:"], "--advertise: expected HOST:PORT, got 'here:'"),
         (["--advertise", "a:1,b:2"], "--advertise: expected 1 addresses, one a node, got 2"),
         (["--advertise", "a:65536"], "expected HOST:PORT"),
         (["--tls-key", "key.pem"], "--tls-key and --tls-client-ca need --tls-cert"),

@@ -165,8 +165,8 @@ def test_a_capture_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--to", "h:x"], "tap: expected an address host:port, got 'h:x'"),
-        (["--to", "h:1", "--listen", "127.0.0.1"], "--listen: expected HOST:PORT, got '127.0.0.1'"),
+        (["--to", "h:x"], "tap: expected HOST:PORT, got 'h:x'"),
+        (["--to", "h:1", "--listen", "127.0.0.1:"], "--listen: expected HOST:PORT, got '127.0.0.1:'"),
         (["--to", "h:1", "--listen", "127.0.0.1:99999"], "--listen: expected HOST:PORT"),
         (
             ["--to", "h:1", "--fault", "Fetsh lose"],

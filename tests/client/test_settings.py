@@ -180,7 +180,7 @@ def test_logins_become_mechanisms(tmp_path: Path) -> None:
             ({"bootstrap.servers": "a:1", "security.protocol": "SSL"} | changes, reason)
             for changes, reason in (
                 ({"security.protocol": "secret"}, "security.protocol: expected one of"),
-                ({"bootstrap.servers": "a:b:secret"}, "bootstrap.servers: expected addresses"),
+                ({"bootstrap.servers": "a:b:secret"}, "bootstrap.servers: expected HOST:PORT"),
                 ({"retries": "secret"}, "retries: expected a number"),
                 ({"retries": "9" * 25}, "retries: expected a number"),
                 ({"request.timeout.ms": "9" * 5000}, "request.timeout.ms: expected a number"),

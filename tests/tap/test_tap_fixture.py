@@ -69,7 +69,7 @@ def test_a_run(tmp_path: Path) -> None:
     assert "never fired: Fetch lose (0 requests matched)" in text
     assert "assert 27 == 0" in text
     assert "g · classic group" in text
-    assert "expected an address host:port, got 'a:b:c'" in text
+    assert "expected HOST:PORT, got 'a:b:c'" in text
     assert "the settings of the fixture: " in text
     assert "the marker kafka_tap takes names only, got (1,)" in text
     assert [path.name for path in captures.iterdir() if path.name.endswith("-tap.pcap")]

@@ -28,6 +28,7 @@ from coordwire.coordinator.log_entries import log_entries
 from coordwire.coordinator.timers import earlier
 from coordwire.errors import CoordwireError
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, ReadShareGroupStateSummaryRequest
+from coordwire.messages.keys import FACTS
 
 __all__ = ["GroupCoordinators", "PendingAnswer"]
 
@@ -38,6 +39,11 @@ _TURN = 10_000
 
 _KEPT = 10_000
 """The most clients' contexts that are cached."""
+
+_READING = frozenset(
+    key for key, facts in FACTS.items() if facts.coordinator == "group" and facts.modifies is False
+)
+"""The APIs for which no topic is made."""
 
 
 class PendingAnswer(Promise[Message]):
@@ -141,8 +147,10 @@ class GroupCoordinators:
         self, node: int, request: Any, version: int, context: RequestContext
     ) -> Message | Coroutine[Any, None, Message]:
         """The answer to a request about groups, or the coroutine that waits for it."""
+        topic = self._facts.topics.get(OFFSETS_TOPIC)
+        if topic is None and request.api_key in _READING:
+            return self._without_topic(request, version, context)
         if isinstance(request, ListGroupsRequest):
-            topic = self._facts.topics.get(OFFSETS_TOPIC)
             if topic is None:
                 return ListGroupsResponse()
             for index, partition in enumerate(topic.partitions):
@@ -150,6 +158,18 @@ class GroupCoordinators:
                     self._take(node, index)
         promise = self.submit(node, request, version, context)
         return promise.value if promise.is_fulfilled else promise.result()
+
+    def _without_topic(self, request: Any, version: int, context: RequestContext) -> Message:
+        """The answer of a coordinator without partitions to a request that only reads: NOT_COORDINATOR, as
+        Kafka has it until a client has looked for a coordinator."""
+        now, config = self._facts.clock(), self._facts.config
+        coordinator = GroupCoordinator(
+            partitions=config.offsets_partitions, now=now, config=config.coordinator
+        )
+        coordinator.handle(request, version=version, now=now, context=context)
+        (answer,) = coordinator.effects()
+        assert isinstance(answer, Answer)
+        return answer.response
 
     def submit(self, node: int, request: Any, version: int, context: RequestContext) -> PendingAnswer:
         """Give a request to a node's coordinator."""

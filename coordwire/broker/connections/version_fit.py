@@ -8,8 +8,9 @@ quotes a name of the request, is answered as Kafka does after it failed to write
 from __future__ import annotations
 
 import logging
+from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from coordwire.codec import Message, Struct
 from coordwire.codec.walk import fields_of
@@ -24,12 +25,13 @@ log = logging.getLogger("coordwire.broker")
 
 
 def fitted(connection: Connection, response: Message, request: RequestReceived) -> bytes:
-    """The bytes of an answer, which is changed where the request's version cannot carry it. Raises
+    """The bytes of an answer; those of a changed copy where the request's version cannot carry it. Raises
     `EncodeError` if that does not help."""
     try:
         return connection.send(response, request=request)
     except EncodeError:
         version = request.frame.api_version
+    response = _copied(response)  # its handler may keep it
     try:
         fit(response, version)
         return connection.send(response, request=request)
@@ -39,6 +41,23 @@ def fitted(connection: Connection, response: Message, request: RequestReceived) 
         response = refused(response, version)
         fit(response, version)
         return connection.send(response, request=request)
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def _copied(value: S) -> S:
+    """A struct with its own structs and lists of them; other values are shared."""
+    result = copy(value)
+    for field in fields_of(type(value)):
+        if field.struct is not None:
+            inner = getattr(value, field.name)
+            if field.array:
+                inner = inner and [_copied(element) for element in inner]
+            elif inner is not None:
+                inner = _copied(inner)
+            setattr(result, field.name, inner)
+    return result
 
 
 def fit(value: Struct, version: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
@@ -21,7 +21,13 @@ from coordwire.broker.connections.turns import REQUEST, TURN
 from coordwire.broker.connections.version_fit import fitted
 from coordwire.codec import Message, Request, Response
 from coordwire.connection import Connection
-from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived
+from coordwire.connection.events import (
+    ConnectionClosed,
+    ConnectionFailed,
+    Event,
+    FrameRefused,
+    RequestReceived,
+)
 from coordwire.errors import UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.limits import limits
@@ -34,6 +40,9 @@ log = logging.getLogger("coordwire.server")
 
 _UNSENT = 1 << 18
 """The most bytes of answers that may be unsent when the next request is handled."""
+
+LAST_ANSWERS = 10.0
+"""Seconds in which a client gets its answers after it has closed its side: it may be gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +93,14 @@ class ServerHub(Protocol):
     def refused_versions(self) -> ApiVersionsResponse:
         """The answer to a version of ApiVersions that is not offered."""
 
+    def begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Run something that ends with the server."""
+
     def join(self, link: ServerLink) -> bool:
-        """A connection was made; whether there may be another."""
+        """A connection was made, or its handshake has begun; whether there may be another."""
 
     def leave(self, link: ServerLink) -> None:
-        """A connection has ended."""
+        """A connection, or its handshake, has ended."""
 
 
 class ServerLink(asyncio.BufferedProtocol):
@@ -100,6 +112,8 @@ class ServerLink(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._peer = self._address = ("", 0)
         self._task: asyncio.Task[None] | None = None
+        self._handshake: asyncio.Task[None] | None = None
+        self._ending: asyncio.TimerHandle | None = None
         self._wake: asyncio.Future[None] | None = None
         """What the task waits for: bytes, a grant of memory, or that the client takes its answers."""
         self._reading = True
@@ -114,6 +128,10 @@ class ServerLink(asyncio.BufferedProtocol):
         self._received = self._written = self._spent = 0
         self.held_bytes = 0
 
+    def await_handshake(self, task: asyncio.Task[None]) -> None:
+        """Let a handshake end with the link."""
+        self._handshake = task
+
     # --- the transport's side ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -125,7 +143,7 @@ class ServerLink(asyncio.BufferedProtocol):
             self._refuse("there are max_connections already")
             self.abort()
             return
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = self._hub.begin(self._run())
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer = self._hub.read_buffer
@@ -142,15 +160,19 @@ class ServerLink(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        if self._connection.unread:
-            self._refuse(f"it ended {self._connection.unread} bytes into a request")
-        return False
+        self._connection.receive_data(b"")
+        self._wake_up()
+        self._ending = asyncio.get_running_loop().call_later(LAST_ANSWERS, self.abort)
+        tls = self._transport is None or self._transport.get_extra_info("sslcontext") is not None
+        return not tls  # asyncio's TLS ends with one side
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._hub.leave(self)
         self._hub.memory.forget(self)
         self._connection.close()
+        if self._ending is not None:
+            self._ending.cancel()
         if self._task is not None:
             self._task.cancel()
 
@@ -163,9 +185,11 @@ class ServerLink(asyncio.BufferedProtocol):
         self._wake_up()
 
     def abort(self) -> None:
-        """End the connection at once; what was not sent is lost."""
+        """End the connection or its handshake at once; what was not sent is lost."""
         if self._transport is not None:
             self._transport.abort()
+        elif self._handshake is not None:
+            self._handshake.cancel()
 
     # --- memory ---
 
@@ -275,6 +299,9 @@ class ServerLink(asyncio.BufferedProtocol):
             return self._refuse(f"{event.error}")
         if isinstance(event, ConnectionFailed):
             return self._refuse(other_protocol(self._opening) or f"{event.error}")
+        if isinstance(event, ConnectionClosed):
+            remainder = len(event.remainder)
+            return remainder > 0 and self._refuse(f"it ended {remainder} bytes into a request")
         return self._refuse("it sent bytes without a header")
 
     async def _request(self, event: RequestReceived, frame: RequestFrame) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -21,6 +21,7 @@ from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.server import node_answers
 from coordwire.broker.server.groups import GROUP_REQUESTS, GroupService
 from coordwire.broker.server.link import Handler, ServedApi, ServerCall, ServerLink
+from coordwire.broker.server.tls_handshakes import accept, listening
 from coordwire.broker.settings.offered_versions import refused_versions
 from coordwire.codec import Request
 from coordwire.coordinator import GroupCoordinator, TopicsImage
@@ -66,7 +67,9 @@ class Server:
     and a `ServerCall`. It returns the response, whose fields that the request's version lacks are left out,
     or None for a request that is not to be answered: that ends the connection, unless the request expects no
     answer. An exception is logged and ends the connection. A connection's requests are handled one after the
-    other; when the client is gone, the handler is cancelled. `Handlers` is the type of such a table.
+    other; when the client is gone, the handler is cancelled. A client that closes its side gets the answers
+    to what it has sent, but not over TLS; it counts as gone after 10 seconds. `Handlers` is the type of such
+    a table.
 
     versions: those that are offered of a class, where it is not all of them. A request in another version
     ends the connection; an ApiVersions request is answered with UNSUPPORTED_VERSION, as by Kafka's brokers.
@@ -135,6 +138,8 @@ class Server:
         self._max_connections = max_connections
         self._listener: asyncio.Server | None = None
         self._links: set[ServerLink] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._accepting: set[asyncio.Task[None]] = set()
         self.memory = ConnectionMemory(memory, lambda delay, action: self._loop.call_later(delay, action))
         self.read_buffer = memoryview(bytearray(READ_SIZE))
 
@@ -176,31 +181,51 @@ class Server:
         self._loop = asyncio.get_running_loop()
         if self._groups is not None:
             self._groups.start()
-        self._listener = await self._loop.create_server(
-            lambda: ServerLink(self), self._host, self._port, ssl=self._tls
+        tls = self._tls
+        listener = await self._loop.create_server(
+            lambda: ServerLink(self), self._host, self._port, start_serving=tls is None
         )
+        self._listener = listener
+        if tls is not None:
+            for bound in listener.sockets:
+                self._accepting.add(self.begin(accept(self, listening(bound), tls)))
 
     async def stop(self) -> None:
-        """End all connections, and handlers that wait; nothing happens if it is not running."""
+        """End all connections and handshakes; cancel the handlers that wait, and wait for their end. Nothing
+        happens if it is not running."""
         if self._listener is None:
             return
         self._listener.close()
         self._listener = None
+        for task in self._accepting:
+            task.cancel()
+        self._accepting.clear()
         for link in list(self._links):
             link.abort()
-        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
-            if not self._links:
-                break
-            await asyncio.sleep(0)
-        self._links.clear()
-        self.memory.close()
-        if self._groups is not None:
-            self._groups.stop()
+        try:
+            for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
+                if not self._links:
+                    break
+                await asyncio.sleep(0)
+            if waiting := self._tasks - {asyncio.current_task()}:
+                await asyncio.wait(waiting)
+        finally:
+            self._links.clear()
+            self.memory.close()
+            if self._groups is not None:
+                self._groups.stop()
 
     # --- for the links ---
 
+    def begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
     def join(self, link: ServerLink) -> bool:
-        if self._max_connections is not None and len(self._links) >= self._max_connections:
+        is_full = self._max_connections is not None and len(self._links) >= self._max_connections
+        if is_full and link not in self._links:
             return False
         self._links.add(link)
         return True

@@ -44,7 +44,7 @@ _TO = ("any", "controller", "leader", "coordinator")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("broker", metavar="BROKER", help="host:port, or several: host:port,host:port")
+    parser.add_argument("broker", metavar="BROKER", help="HOST:PORT, or several: HOST:PORT,HOST:PORT")
     parser.add_argument(
         "api",
         metavar="API",
@@ -110,6 +110,7 @@ def run(options: argparse.Namespace) -> int:
                 write_versions(client.session(), options.format or "table")
                 return 0
             if not isinstance(requests, Iterator):
+                requests = [_fitted(options, requests[0], client)]
                 _confirm_new_topics(options, requests[0], client, to)
             return _call_all(client, requests, options, to, verb)
     except RequestFailed as error:
@@ -165,14 +166,18 @@ def _call(
 
 def _lag(client: SyncClient, options: argparse.Namespace) -> int:
     from coordwire.cli.call import verbs
-    from coordwire.cli.call.answer_output import write_table
+    from coordwire.cli.call.answer_output import report_nothing, write_table
 
     groups = options.fields or verbs.group_ids(client)
     if not groups:
+        report_nothing("groups")
         return 0
     _confirm_new_topics(options, (verbs.committed(groups), None), client, None)
     table, forms, status = verbs.lag(client, groups)
-    write_table(table, forms, options.format or "table")
+    if forms:
+        write_table(table, forms, options.format or "table")
+    else:
+        report_nothing("committed offsets")
     return status
 
 
@@ -255,10 +260,31 @@ def _requests(
     if key is None:
         names = [*VERB_NAMES, *(facts.name for facts in FACTS.values())]
         raise Failure(f"call: no API is called {options.api!r}{suggestion(options.api, names)}")
-    return [(_request(key, options, settings.timeout_ms), options.version)]
+    return [(_request(key, options, settings.timeout_ms, options.version), options.version)]
 
 
-def _request(key: int, options: argparse.Namespace, timeout_ms: int) -> Message:
+def _fitted(
+    options: argparse.Namespace, request: tuple[Message, int | None], client: SyncClient
+) -> tuple[Message, int | None]:
+    """The request; where the broker has no version for it, without the defaults that only newer ones have."""
+    from coordwire.client import VersionUnavailable
+    from coordwire.client.requests import fit_version
+    from coordwire.versions import known_versions
+
+    message, version = request
+    key, offered = message.api_key, client.session().versions
+    assert key is not None
+    if version is not None or options.json is not None or key not in offered:
+        return request
+    try:
+        fit_version(message, offered, None)
+    except VersionUnavailable:
+        if common := offered[key] & known_versions(key):
+            return _request(key, options, client.settings.timeout_ms, common.last), None
+    return request
+
+
+def _request(key: int, options: argparse.Namespace, timeout_ms: int, version: int | None) -> Message:
     from coordwire.cli.call.request_defaults import fresh
     from coordwire.cli.call.request_fields import filled
     from coordwire.messages import find_message
@@ -266,7 +292,7 @@ def _request(key: int, options: argparse.Namespace, timeout_ms: int) -> Message:
     cls: type[Request[Any]] = find_message(key, "request")
     if options.json is not None:
         return filled(_from_json(cls, options, timeout_ms), options.fields)
-    return filled(fresh(cls, timeout_ms, options.version), options.fields)
+    return filled(fresh(cls, timeout_ms, version), options.fields)
 
 
 def _from_json(cls: type[Request[Any]], options: argparse.Namespace, timeout_ms: int) -> Message:

@@ -36,7 +36,7 @@ from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.messages.keys import FACTS
 from coordwire.versions import VersionRange, api_name, known_versions
 
-__all__ = ["AnswerOutput", "write_table", "write_versions"]
+__all__ = ["AnswerOutput", "report_nothing", "write_table", "write_versions"]
 
 _DIGITS = 3
 _TOGETHER = "\xa0"
@@ -113,6 +113,8 @@ class AnswerOutput:
                 write([*([[]] if written else []), [(f"{place}: {len(table.rows):,}", "note")]])
             if table.rows:
                 write(lines(table, columns()))
+            elif verb is not None:
+                report_nothing(verb.path.rpartition(".")[2])
             written = True
         return written
 
@@ -154,6 +156,11 @@ def _request_body(request: Message, version: int, number: int) -> bytes:
         return encode_request(request, version=version, correlation_id=number, client_id=None)[4:]
     except EncodeError:  # a part of it went in an older version
         return b""
+
+
+def report_nothing(names: str) -> None:
+    """Say that there are none of what was asked for, where people look and programs do not."""
+    print(f"coordwire: no {names}", file=sys.stderr)
 
 
 def write_table(table: Table, forms: Sequence[dict[str, Any]], style: str) -> None:

@@ -21,7 +21,12 @@ from coordwire.cli.call.answer_tables import Table
 from coordwire.enums import ErrorCode
 from coordwire.messages import ListGroupsRequest, ListOffsetsRequest, OffsetFetchRequest
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
-from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
+from coordwire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from coordwire.versions import ApiKey
 
 if TYPE_CHECKING:
@@ -95,15 +100,47 @@ def committed(groups: Sequence[str]) -> OffsetFetchRequest:
 _BY_NAME = 9
 """The last version of OffsetFetch that names topics."""
 
+_GROUPS = 8
+"""The first version of OffsetFetch that has several groups (KIP-709, Kafka 3.0)."""
+
 _LATEST = -1
+
+
+def _committed_offsets(client: SyncClient, groups: Sequence[str]) -> list[OffsetFetchResponseGroup]:
+    """All offsets of groups; a broker before Kafka 3.0 is asked for one group after the other."""
+    offered = client.session().versions.get(ApiKey.OFFSET_FETCH)
+    newest = _BY_NAME if offered is None else min(offered.last, _BY_NAME)
+    if newest >= _GROUPS:
+        return client.request(committed(groups), version=newest).groups
+    answers = [client.request(OffsetFetchRequest(group_id=name, topics=None)) for name in groups]
+    return [
+        OffsetFetchResponseGroup(
+            group_id=name,
+            error_code=answer.error_code,
+            topics=[
+                OffsetFetchResponseTopics(
+                    name=topic.name,
+                    partitions=[
+                        OffsetFetchResponsePartitions(
+                            partition_index=part.partition_index,
+                            committed_offset=part.committed_offset,
+                            error_code=part.error_code,
+                        )
+                        for part in topic.partitions
+                    ],
+                )
+                for topic in answer.topics
+            ],
+        )
+        for name, answer in zip(groups, answers, strict=True)
+    ]
 
 
 def lag(client: SyncClient, groups: Sequence[str]) -> tuple[Table, list[dict[str, Any]], int]:
     """The lag of groups as a table, as objects, and the exit status."""
-    newest = client.session().versions[ApiKey.OFFSET_FETCH].last
-    answer = client.request(committed(groups), version=min(newest, _BY_NAME))
+    answered_groups = _committed_offsets(client, groups)
     places: dict[str, set[int]] = {}
-    for group in answer.groups:
+    for group in answered_groups:
         for topic in group.topics:
             places.setdefault(topic.name, set()).update(part.partition_index for part in topic.partitions)
     ends: dict[tuple[str, int], int | ErrorCode] = {}
@@ -127,7 +164,7 @@ def lag(client: SyncClient, groups: Sequence[str]) -> tuple[Table, list[dict[str
                 ends[answered.name, part.partition_index] = error if error else part.offset
     forms: list[dict[str, Any]] = []
     status = 0
-    for group in sorted(answer.groups, key=lambda group: group.group_id):
+    for group in sorted(answered_groups, key=lambda group: group.group_id):
         if group.error_code:
             status = 1
             forms.append({"group": group.group_id, "error": ErrorCode(group.error_code).name})

@@ -69,7 +69,7 @@ REQUEST_TIMEOUT_MS = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("broker", metavar="BROKER", help="host:port, or several: host:port,host:port")
+    parser.add_argument("broker", metavar="BROKER", help="HOST:PORT, or several: HOST:PORT,HOST:PORT")
     parser.add_argument("--group", action="append", metavar="ID", help="only this group; repeatable")
     parser.add_argument("--config", metavar="FILE", type=Path, help="Kafka's client.properties")
     parser.add_argument(
@@ -223,15 +223,21 @@ def _metrics(options: argparse.Namespace, text: Callable[[], str]) -> Iterator[C
         yield lambda: None
         return
     from coordwire.cli.watch.group_board import MetricsServer
+    from coordwire.client import SettingsError
+    from coordwire.client.settings import address, shown_address
 
-    host, _, port = options.metrics.rpartition(":")
-    if not port.isdecimal() or int(port) >= 1 << 16:
-        raise Failure(f"watch: --metrics: expected [HOST]:PORT, got {options.metrics!r}")
+    text: str = options.metrics
     try:
-        server = MetricsServer(host.strip("[]") or "127.0.0.1", int(port))
+        host, port = address(
+            f"127.0.0.1{text}" if text.startswith(":") else text, default_port=None, any_port=True
+        )
+    except SettingsError as error:
+        raise Failure(f"watch: --metrics: {error}") from None
+    try:
+        server = MetricsServer(host, port)
     except OSError as error:
         raise Failure(f"watch: --metrics: {options.metrics}: {error.strerror or error}") from None
-    print(f"coordwire: metrics at http://{host or '127.0.0.1'}:{server.port}/metrics", file=sys.stderr)
+    print(f"coordwire: metrics at http://{shown_address((host, server.port))}/metrics", file=sys.stderr)
     try:
 
         def publish() -> None:
