@@ -3,191 +3,117 @@
     python -m tests.designs.mutants [SEED|WORDS]     run the mutants of all rows, of one document, or of the
                                                      rows that begin so (minutes)
     python -m tests.designs.mutants --part I/N       one in N of them, from the I-th on
+    python -m tests.designs.mutants --anew           those too that the ledger has as found
 
-Strategy: a row's mutant is a text of its code, and the text that stands there instead. A process that has
-imported pytest, and nothing of `coordwire`, forks for each mutant; there the module is imported with the
-other text, and the row's test runs. A run of all that finds all is noted for the page, with its date.
+Strategy: a row's mutant is a text of its code, and the text that stands there instead;
+`tests/designs/mutant_runs.py` runs the tests. What a test found is kept in a ledger outside of git, so that a
+run that was stopped goes on, and a run after a change of a row, a code or a test runs what that changed. A
+run of all rows that leaves none is noted for the page, with the date of its oldest result.
 Rules: the I-th mutant is of the row's I-th code and for its I-th test, or for the last one; its text is in
-that code once, and alone there; a test finds a mutant by failing, or by waiting for what does not happen; a
-mutant that cannot be imported is none.
+that code once, and alone there; a mutant of several rows runs once; survivors are not kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import io
+import hashlib
+import json
 import os
 import re
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable
 from datetime import date
-from functools import cache
-from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 
-from tests.designs.seeds import LAST_RUN, ROOT, TESTS, Demand, read
+from tests.designs.mutant_runs import FOUND, Outcome, run
+from tests.designs.mutated_code import Mutant, mutants, mutated, path_of
+from tests.designs.seeds import LAST_RUN, ROOT, TESTS, read
 
-LONGEST_S = 60
-"""A test that lasts longer with a mutant has found it."""
+LEDGER = ROOT / "mutants" / "demands.jsonl"
+"""A line for each mutant that a test found: its key, how and when."""
 
-FAILED = 1
-"""What pytest ends with when a test failed, and nothing else went wrong."""
-
-Definition = ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign
+PROGRESS_S = 10
+"""Between two lines of progress; a terminal shows one line, and each mutant in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """A change that breaks a demand. code: where it is, as in the row; old, new: the texts; test: which one
-    has to fail."""
-
-    demand: Demand
-    code: str
-    test: str
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        return f"{self.demand.seed} “{self.demand.words}”: {self.old!r} -> {self.new!r} in {self.code}"
+# --- the ledger ---
 
 
-def mutants(demands: Sequence[Demand]) -> Iterator[Mutant]:
-    """Those of all rows, in their order."""
-    for demand in demands:
-        for number, (old, new) in enumerate(demand.mutants):
-            code = demand.code[min(number, len(demand.code) - 1)]
-            yield Mutant(demand, code, demand.tests[min(number, len(demand.tests) - 1)], old, new)
+def key(mutant: Mutant) -> str:
+    """What a result holds for: the row's own texts, the code's file and the test's."""
+    test = ROOT / TESTS / mutant.test.partition("::")[0]
+    texts = (
+        mutant.code,
+        mutant.test,
+        mutant.old,
+        mutant.new,
+        path_of(mutant.code).read_text(),
+        test.read_text(),
+    )
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
-# --- the text of a module with a mutant ---
+def kept() -> dict[str, tuple[Outcome, str]]:
+    """How each mutant of the ledger was found, and on which day, by its key."""
+    results = {}
+    for line in LEDGER.read_text().splitlines() if LEDGER.exists() else ():
+        try:
+            one = json.loads(line)
+        except ValueError:
+            continue  # a run was stopped while it wrote this
+        results[one["key"]] = Outcome(one["outcome"]), one["date"]
+    return results
 
 
-def path_of(code: str) -> Path:
-    """The file of a row's code."""
-    path = ROOT.joinpath("coordwire", *code.partition(":")[0].split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+def keep(mutant_key: str, outcome: Outcome) -> None:
+    LEDGER.parent.mkdir(exist_ok=True)
+    line = json.dumps({"key": mutant_key, "outcome": outcome, "date": date.today().isoformat()})
+    with LEDGER.open("a") as file:
+        file.write(line + "\n")
 
 
-@cache
-def _parsed(path: Path) -> tuple[str, ast.Module]:
-    text = path.read_text()
-    return text, ast.parse(text)
+# --- the command ---
 
 
-def _named(body: Sequence[ast.stmt], name: str) -> Definition:
-    for one in reversed(body):  # after its overloads
-        targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", one)]
-        names = [part for target in targets for part in getattr(target, "elts", [target])]
-        if isinstance(one, Definition) and name in [
-            getattr(part, "id", getattr(part, "name", "")) for part in names
-        ]:
-            return one
-    raise LookupError(f"no definition of {name}")
+class Progress:
+    """What a run says of itself: one line that changes at a terminal, one every ten seconds in a file."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.done, self.left = count, 0, 0
+        self.began = self.said = time.monotonic()
+
+    def step(self, is_found: bool) -> None:
+        self.done += 1
+        self.left += not is_found
+        now, is_terminal = time.monotonic(), sys.stdout.isatty()
+        if is_terminal or now - self.said >= PROGRESS_S or self.done == self.count:
+            self.said = now
+            end = "\n" if not is_terminal or self.done == self.count else ""
+            text = f"{self.done:,} of {self.count:,} run, {self.left:,} not found, {now - self.began:.0f} s"
+            print(("\r" if is_terminal else "") + text, end=end, flush=True)
 
 
-def span(code: str) -> tuple[int, int]:
-    """Where the definition of a row's code begins and ends in its file, in characters. Raises `LookupError`
-    where the file does not define it."""
-    text, tree = _parsed(path_of(code))
-    body: Sequence[ast.stmt] = tree.body
-    for part in code.partition(":")[2].split("."):
-        found = _named(body, part)
-        body = getattr(found, "body", ())
-    lines = text.splitlines(keepends=True)
-    first = min([found.lineno, *(one.lineno for one in getattr(found, "decorator_list", ()))])
-    return sum(map(len, lines[: first - 1])), sum(map(len, lines[: found.end_lineno]))
+def are_there(chosen: Iterable[Mutant]) -> list[Mutant]:
+    """The mutants whose code has their text; prints of the others why not."""
+    there = []
+    for mutant in chosen:
+        try:
+            mutated(mutant)
+        except LookupError as error:
+            print(f"no mutant: {error}", flush=True)
+        else:
+            there.append(mutant)
+    return there
 
 
-def mutated(mutant: Mutant) -> str:
-    """The text of the module. Raises `LookupError` where the code does not have the old text exactly once."""
-    begin, end = span(mutant.code)
-    text = _parsed(path_of(mutant.code))[0]
-    if (count := text.count(mutant.old, begin, end)) != 1:
-        raise LookupError(f"{count} times in its code: {mutant}")
-    at = text.index(mutant.old, begin)
-    return text[:at] + mutant.new + text[at + len(mutant.old) :]
-
-
-def is_there(mutant: Mutant) -> bool:
-    """Whether the code has its text; prints why not."""
-    try:
-        mutated(mutant)
-    except LookupError as error:
-        print(f"no mutant: {error}", flush=True)
-        return False
-    return True
-
-
-class _Finder(MetaPathFinder, Loader):
-    """Imports one module from another text."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.path, self.text = path_of(mutant.code), mutated(mutant)
-        module = "coordwire." + mutant.code.partition(":")[0]
-        self.name = module
-
-    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        if fullname != self.name:
-            return None
-        return spec_from_file_location(fullname, self.path, loader=self)
-
-    def exec_module(self, module: ModuleType) -> None:
-        exec(compile(self.text, str(self.path), "exec"), module.__dict__)
-
-
-# --- the tests with a mutant ---
-
-
-def start(mutant: Mutant) -> int:
-    """Run a mutant's test in a process of its own, whose number is returned."""
-    child = os.fork()
-    if child:
-        return child
-    status = 3
-    signal.alarm(LONGEST_S)
-    try:
-        import pytest
-
-        sys.meta_path.insert(0, _Finder(mutant))
-        output = io.StringIO()
-        with redirect_stdout(output), redirect_stderr(output):
-            options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-            status = int(pytest.main([*options, TESTS + mutant.test]))
-        if status not in (0, FAILED):
-            print(output.getvalue()[-2000:], file=sys.stderr)
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def is_found(status: int) -> bool:
-    """Whether a test found its mutant, by what its process ended with."""
-    return os.waitstatus_to_exitcode(status) in (FAILED, -signal.SIGALRM)
-
-
-def survivors(chosen: Sequence[Mutant], jobs: int = 1) -> Iterator[Mutant]:
-    """The mutants whose test does not find them. jobs: how many processes at a time."""
-    for name in ("construct", "hypothesis", "pytest"):
-        import_module(name)  # once for all of them
-    assert "coordwire" not in sys.modules  # what has been imported is not imported with another text
-    running: dict[int, Mutant] = {}
-    waiting = list(reversed(chosen))
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            mutant = waiting.pop()
-            running[start(mutant)] = mutant
-        child, status = os.wait()
-        mutant = running.pop(child)
-        if not is_found(status):
-            yield mutant
+def why(mutant: Mutant, outcome: Outcome) -> str:
+    """A line about a mutant that was not found, or that took too long."""
+    return {
+        Outcome.LATE: f"found by time alone by {mutant.test}: {mutant}",
+        Outcome.PASSED: f"not found by {mutant.test}: {mutant}",
+        Outcome.UNFIT: f"{mutant.test} fails without a mutant: {mutant}",
+        Outcome.UNKNOWN: f"{mutant.test} did not run: {mutant}",
+    }[outcome]
 
 
 def part(text: str) -> tuple[int, int]:
@@ -203,20 +129,31 @@ def main() -> None:
     parser.add_argument("rows", nargs="?", default="")
     parser.add_argument("--part", type=part, default=(0, 1), metavar="I/N")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--anew", action="store_true")
     options = parser.parse_args()
     number, parts = options.part
     demands = [one for one in read()[1] if options.rows in one.seed or one.words.startswith(options.rows)]
     chosen = list(mutants(demands))[number::parts]
-    there = [mutant for mutant in chosen if is_there(mutant)]
-    kept = len(chosen) - len(there)
-    for mutant in survivors(there, options.jobs):
-        kept += 1
-        print(f"not found by {mutant.test}: {mutant}", flush=True)
-    print(f"{len(chosen) - kept} of {len(chosen)} mutants are found by their tests")
-    if kept or not chosen:
+    there = are_there(chosen)
+    by_key = {key(mutant): mutant for mutant in there}
+    days = {} if options.anew else {one: day for one, (_, day) in kept().items() if one in by_key}
+    waiting = {mutant: one for one, mutant in by_key.items() if one not in days}
+    print(f"{len(chosen):,} mutants, {len(by_key):,} of them different; ", end="")
+    print(f"{len(days):,} in the ledger as found; {len(waiting):,} to run", flush=True)
+    progress = Progress(len(waiting))
+    for mutant, outcome in run(list(waiting), options.jobs):
+        if outcome in FOUND:
+            keep(waiting[mutant], outcome)
+            days[waiting[mutant]] = date.today().isoformat()
+        if outcome is not Outcome.FAILED:
+            print("\n" * sys.stdout.isatty() + why(mutant, outcome), flush=True)
+        progress.step(outcome in FOUND)
+    found = sum(key(mutant) in days for mutant in there)
+    print(f"{found:,} of {len(chosen):,} mutants are found by their tests")
+    if found < len(chosen) or not chosen:
         raise SystemExit(1)
     if not options.rows and parts == 1:
-        LAST_RUN.write_text(f"{date.today().isoformat()} {len(chosen)}\n")
+        LAST_RUN.write_text(f"{min(days.values())} {len(chosen)}\n")
 
 
 if __name__ == "__main__":
