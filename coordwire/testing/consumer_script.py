@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from coordwire.coordinator.model.consumer_member import ConsumerGroupState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupState
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

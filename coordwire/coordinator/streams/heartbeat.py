@@ -18,9 +18,9 @@ from coordwire.codec.declarations import positional
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import (
+from coordwire.coordinator.model.streams_group import (
     ReportedTasks,
+    StreamsGroupModel,
     StreamsMember,
     TargetTasks,
     UserEndpoint,

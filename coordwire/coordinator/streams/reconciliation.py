@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import (
+from coordwire.coordinator.model.streams_group import (
     NO_OWNED_TASKS,
     OwnedTasks,
     ReportedTasks,
+    StreamsGroupModel,
     StreamsMember,
     TargetTasks,
     Tasks,

@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 from coordwire.coordinator.assignors import StreamsGroupSpec, StreamsMemberSpec, computed_targets
 from coordwire.coordinator.hash_tables import HashMap
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
+from coordwire.coordinator.model.streams_group import (
+    NO_TARGET_TASKS,
+    StreamsGroupModel,
+    StreamsMember,
+    TargetTasks,
+)
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import assignment_epoch_record, target_record
