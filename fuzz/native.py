@@ -14,8 +14,7 @@ from coordwire.codec import Message
 from coordwire.codec.fields import LEAF_FACTOR
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.codec.interpreter.encoder import Writer
-from coordwire.codec.program import message_program
-from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber
+from coordwire.codec.program import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber, message_program
 from coordwire.codec.walk import entity_values
 from coordwire.errors import CoordwireError
 from coordwire.jsonform import to_json

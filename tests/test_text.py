@@ -73,9 +73,8 @@ NAMES_LEFT = {
     "coordwire/limits.py": "given",
     "coordwire/spans.py": "_rest",
     "coordwire/tables/audits.py": "left shown",
-    "coordwire/testing/classic_script.py": "others",
     "coordwire/testing/fault_plans.py": "rest",
-    "coordwire/testing/group_script.py": "_asked",
+    "coordwire/testing/group_scripts.py": "_asked others",
     "coordwire/timeline/events.py": "how",
     "coordwire/versions.py": "wanted",
 }

@@ -1,6 +1,6 @@
 """A frame's body in JSON, straight from its bytes, where nothing about the frame is out of the ordinary.
 
-Strategy: the native engine writes the text (`coordwire.codec.transcriber`); it is made once and kept in the
+Strategy: the native engine writes the text (`coordwire.codec.program`); it is made once and kept in the
 entry. Rules: there is a text only of whole Kafka frames without deviations; it is that of
 `coordwire.to_json`, which is the oracle and serves wherever there is none: in Python, for other dialects,
 unknown tagged fields, and what was refused. A look-up costs as little as can be, since each frame has one.
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.frame_decoding import LazyEntry
-from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, layout_transcriber
+from coordwire.codec.program import HAS_CODES, HAS_ZEROS, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.messages import find_message

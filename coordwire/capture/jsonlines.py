@@ -20,7 +20,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
 from coordwire.capture.redaction.secret_fields import redact
-from coordwire.codec.transcriber import OTHERWISE
+from coordwire.codec.program import OTHERWISE
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import EncodeError, UnreadableRange

@@ -163,7 +163,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is not among an action's choices."""
         if action.choices is not None and value not in action.choices:
-            from coordwire.codec.names import suggestion  # which right command lines do without
+            from coordwire.codec.names import suggestion
 
             names = [str(choice) for choice in action.choices]
             hint = suggestion(str(value), names)

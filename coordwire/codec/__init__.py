@@ -7,8 +7,7 @@
     class_docs.py   what help and inspect.signature give of a generated class
     fields.py       Field and FieldTable: what it says, in every version
     backends.py     which of the following serves a class
-    program.py      the tables as the C engine takes them, where it was built
-    transcriber.py  the same for JSON text
+    program.py      the tables as the C engine takes them, where it was built; the same for JSON text
     compiler/       the tables as straight-line Python, made when a version is first used
     interpreter/    bytes to values and back by the tables; words every DecodeError and EncodeError
     names.py        messages by name, with suggestions

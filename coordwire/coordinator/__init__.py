@@ -34,7 +34,7 @@ from coordwire.coordinator.group_coordinator import GroupCoordinator, partition_
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
 from coordwire.coordinator.model.assignment import Target
-from coordwire.coordinator.model.streams_member import TargetTasks
+from coordwire.coordinator.model.streams_group import TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 from coordwire.coordinator.persister import LatestOffsets, StateRequest
 from coordwire.coordinator.requests import REQUESTS

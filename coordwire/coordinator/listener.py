@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from coordwire.coordinator.effects import Append
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 
 __all__ = ["NO_CAUSE", "NO_LISTENER", "AppendCause", "GroupListener", "GroupsInLog", "Leaving"]

@@ -20,8 +20,7 @@ from coordwire.codec import Message
 from coordwire.coordinator.effects import NO_CLIENT_ID
 from coordwire.coordinator.model.assignment import Owned, Target
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.offsets import NO_EXPIRY, CommittedOffset
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused, fits

@@ -13,5 +13,5 @@ Two rooms write files by themselves, each for a reason:
                     meta.properties and its lock prove to be a broker's. Nothing is synced: what was written
                     outlives a killed process, not a crash of the machine, and a start checks every log
     tables/         folders that are opened by descriptor and without following links, and stores without
-                    links; `owned_files` and `manifest_file` prove by size and checksum what was written
+                    links; `tables.local` and `manifest_file` prove by size and checksum what was written
 """

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from coordwire.patterns.character_sets import CharacterSet, case_forms
-from coordwire.patterns.instructions import Assertion, Split
-from coordwire.patterns.syntax import MAX_INSTRUCTIONS, parsed
+from coordwire.patterns.syntax import MAX_INSTRUCTIONS, Assertion, Split, parsed
 
 __all__ = ["CACHE_BYTES", "PatternMatch", "PatternSelection", "RegularExpression"]
 

@@ -5,12 +5,11 @@
             for record in batch: record.offset, record.key, record.value
         segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
 
-    names.py        what file and folder names say
+    names.py        what file and folder names say; how a log is read, by its file's name
     remote_storage.py   the same of segments in remote storage, and the log of their metadata
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
-    log_format.py   how a log is read, by its file's name
-    segment.py      Segment, files as memory; partition.py: a folder's segments in order
+    segment.py      Segment, files as memory; a folder's segments in order
     verify.py       what is wrong with a segment; index_check.py: with its indexes
     producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches
     recovery.py     a clean copy, and the rest in quarantine; batch_selection.py: which batches make a log

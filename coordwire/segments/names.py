@@ -1,21 +1,40 @@
-"""The names of a broker's files and folders: topic and partition, base offset, kind.
+"""The names of a broker's files and folders: topic and partition, base offset, kind; and how a log
+is read by its name: as record batches, or as the messages of Kafka 0.7.
 
 Rules: as Kafka reads them (`LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Snapshots`): a partition's
 folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" after it while the broker moves it
 away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after while
 they come or go. Kafka 0.7's logs end in ".kafka", and their name is the offset, which is the byte where they
 begin in the partition's log. A name of another form gives None, and is not an error.
+
+Segments and tables read a log through its format, and know nothing else of releases. In Kafka 0.7
+(`NAME.kafka`) a message's offset is the byte where it begins in the partition's log: such a log is read from
+its beginning, nothing is kept beside it, and what follows a bad message can't be kept under other offsets.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "FileKind", "FileName", "FileState", "file_name", "file_state", "kafka_07_offset", "live_path",
-    "log_name", "topic_partition",
-]  # fmt: skip
-
 import re
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+from coordwire.records import Batches, batches, kafka_07
+from coordwire.records.batch_reader import Buffer, OnError
+
+__all__ = [
+    "RECORD_BATCHES",
+    "FileKind",
+    "FileName",
+    "FileState",
+    "LogFormat",
+    "file_name",
+    "file_state",
+    "kafka_07_offset",
+    "live_path",
+    "log_format",
+    "log_name",
+    "topic_partition",
+]
+
 
 FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint"]
 """What is in a file: record batches (log, checkpoint) or what a broker keeps beside them."""
@@ -115,3 +134,48 @@ def _state(word: str) -> FileState:
 def log_name(offset: int, kind: FileKind = "log") -> str:
     """The name that Kafka gives to the file of the segment with this base offset."""
     return f"{offset:020}.{kind}"
+
+
+# --- log format ---
+
+
+class LogFormat:
+    """Record batches. unit: the word for one; is_kafka_07: whether offsets are places in the log."""
+
+    unit = "batch"
+    is_kafka_07 = False
+
+    def batches(self, view: memoryview, *, on_error: OnError, check_records: bool = True) -> Batches[Any]:
+        """The batches of a log from its first byte on; the arguments as for `coordwire.records.batches`."""
+        return batches(view, on_error=on_error, check_records=check_records)
+
+    def stretch(self, view: memoryview, start: int, end: int) -> Buffer | Batches[Any]:
+        """The sound batches between two bytes, for `coordwire.records.arrow.iter_batches`."""
+        return view[start:end]
+
+
+class _Kafka07(LogFormat):
+    """Messages of Kafka 0.7. base_offset: of the first one, which is the file's name."""
+
+    unit = "message"
+    is_kafka_07 = True
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+
+    def batches(self, view: memoryview, *, on_error: OnError, check_records: bool = True) -> Batches[Any]:
+        return kafka_07.batches(
+            view, position=self._base_offset, on_error=on_error, check_records=check_records
+        )
+
+    def stretch(self, view: memoryview, start: int, end: int) -> Buffer | Batches[Any]:
+        return kafka_07.batches(view[start:end], position=self._base_offset + start, on_error="skip")
+
+
+RECORD_BATCHES = LogFormat()
+
+
+def log_format(path: str) -> LogFormat:
+    """The format of the log that this file is, by its name."""
+    offset = kafka_07_offset(path.rpartition("/")[2])
+    return RECORD_BATCHES if offset is None else _Kafka07(offset)

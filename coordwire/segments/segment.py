@@ -1,11 +1,11 @@
-"""`Segment`: a `.log` file and what the broker keeps beside it.
+"""`Segment`: a `.log` file and what the broker keeps beside it; a partition's folder: its segments in order,
+and the producers as of one of them.
 
 Strategy: the file is mapped into memory, so that its size doesn't matter and no batch is copied before it is
 iterated; the files beside it are read when they are asked for. An index only ever saves a walk: if no batch
 is where it points, the walk begins at the file's start. Rules: nothing is written; a file beside the log that
-can't be read raises when it is asked for, and has no other effect.
-
-Files as memory: mapped, so that their size doesn't matter; small ones read whole, if they are small.
+can't be read raises when it is asked for, and has no other effect. A folder's content is known from names
+alone; files that come or go (`.deleted`, `.cleaned`, `.swap`) and KRaft's snapshots are not part of the log.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 import mmap
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
-from coordwire.errors import CorruptBatch, LimitExceeded
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.limits import current
 from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import Batches, Record, RecordBatch, UnreadableRange
@@ -28,8 +28,15 @@ from coordwire.records.batch_reader import OnError
 from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
-from coordwire.segments.log_format import log_format
-from coordwire.segments.names import FileKind, file_name, kafka_07_offset, topic_partition
+from coordwire.segments.names import (
+    FileKind,
+    file_name,
+    kafka_07_offset,
+    log_format,
+    log_name,
+    topic_partition,
+)
+from coordwire.segments.producers import Producers
 from coordwire.segments.state_files import (
     EPOCHS,
     METADATA,
@@ -44,7 +51,7 @@ from coordwire.segments.verify import SegmentCounts, verify
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Segment", "mapped", "read_small"]
+__all__ = ["Segment", "logs", "mapped", "producers_before", "read_small"]
 
 
 def mapped(path: Path) -> memoryview:
@@ -342,3 +349,51 @@ def _read(path: Path | None) -> bytes | None:
         return None if path is None else read_small(path)
     except FileNotFoundError:
         return None
+
+
+# --- partition ---
+
+
+def logs(folder: str | os.PathLike[str], *, suffixes: Collection[str] = ()) -> Iterator[Path]:
+    """The segments in a folder, or in all folders of a broker's log folder: by folder, then by offset.
+
+    suffixes: what may follow a segment's own name, as ".gz". Raises `OSError`.
+    """
+    with os.scandir(folder) as entries:
+        listing = sorted(entries, key=lambda entry: entry.name)
+    for entry in listing:
+        suffix = next((ending for ending in suffixes if entry.name.endswith(ending)), "")
+        plain = entry.name.removesuffix(suffix)
+        name = file_name(plain)
+        is_log = name is not None and plain == log_name(name.offset or 0)
+        if (is_log or kafka_07_offset(plain) is not None) and entry.is_file():
+            yield Path(entry.path)
+    for entry in listing:
+        if entry.is_dir(follow_symlinks=False):
+            yield from logs(entry.path, suffixes=suffixes)
+
+
+def producers_before(segment: Segment) -> Producers:
+    """The producers as of a segment's base offset: of the newest snapshot at or before it, and what the
+    segments after that say. None for a segment without a name. Raises `OSError`."""
+    if segment.base_offset is None:
+        return Producers()
+    known, start = Producers(), -1
+    paths: list[tuple[int, Path]] = []
+    for path in segment.path.parent.iterdir():
+        name = file_name(path.name)
+        if name is None or name.offset is None or path.name != log_name(name.offset, name.kind):
+            continue
+        if name.kind == "log" and name.offset < segment.base_offset:
+            paths.append((name.offset, path))
+        if name.kind == "snapshot" and start < name.offset <= segment.base_offset:
+            try:
+                known, start = Producers(read_snapshot(read_small(path)).producer_entries), name.offset
+            except DecodeError:  # an older one will do
+                continue
+    for offset, path in sorted(paths):
+        if offset >= start:
+            with Segment(path) as before:
+                for batch in before.batches(on_error="skip", check_records=False):
+                    known.add(batch)
+    return known

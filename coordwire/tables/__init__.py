@@ -6,13 +6,13 @@
     views.py       queries that count once what captures and logs both have
     audits.py      queries of Spark and DuckDB: offsets, replicas, producers, each record once
     engine_sql.py  queries that both run, from one text
+    local.py       entries of captures into one CSV or Parquet file a table, for `coordwire decode --out`
     stores.py      object stores, by the URIs that name them
     readers/       files to Arrow batches
     storage/       the pipeline's output folder: its files, manifest, lock and attempts
     formats/       the tables' own logs: Delta and Iceberg
     report/        the HTML report
     pipeline/      captures and segments into tables, by an engine: processes of this machine, or Spark
-    local/         entries of captures into one file a table, for `coordwire decode --out`
 
 Rules: nothing here imports pyspark; pyarrow is imported where rows are made. A worker keeps nothing between
 tasks; every byte of a file is in a row or in quarantine.

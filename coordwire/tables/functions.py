@@ -36,7 +36,7 @@ from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
-from coordwire.codec.transcriber import OTHERWISE, layout_transcriber
+from coordwire.codec.program import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import open_field
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange

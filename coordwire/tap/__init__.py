@@ -3,13 +3,12 @@
     tap.py                  Tap: a listener for each broker; TapThread
     link.py                 one client's connection with its connection to the broker
     link_side.py            one of the two sockets of a link: bytes to frames, memory, turns
-    frame_reading.py        which frames have to be read, and their messages
-    unanswered_requests.py  what is kept of requests until their answers come
+    frame_reading.py        which frames have to be read, and their messages; what is kept of requests
+                            until their answers come
     addresses.py            which local port is for which broker; addresses in responses
     tapped_call.py          a request that rules take, and its answer
     topic_ids.py            names of topics by id, partitions of fetch sessions
     script.py               functions of the user, called for each frame; the frames as they leave them
-    rewritten_frames.py     frames with another message
     harness.py              KafkaTap: a tap as the fixture `kafka_tap` gives it
     counts.py               frames in, out, changed and why
 

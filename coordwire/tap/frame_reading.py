@@ -1,18 +1,25 @@
-"""`FrameReading`: which frames of a connection have to be read, and their messages.
+"""`FrameReading`: which frames of a connection have to be read, and their messages; the requests that wait
+for their answers, by their correlation ids.
 
 Strategy: a request is read where a rule or a script may take it, or where it decides how the frames after it
 are read; a response where its request was read for a rule or a script, and where its API may name brokers or
 topics with their ids. Rules: what cannot
 be read passes as it is, and is counted; the first bytes of a large frame suffice to know whether it has to be
 read.
+
+Of a request as little is kept as its answer needs; what a script or a rule keeps of it is counted.
+There is a bound of requests and one of bytes; of two requests with one number, the later one counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.capture.framing import may_be_request
+from coordwire.codec import Message
 from coordwire.connection.kafka import is_fire_and_forget
 from coordwire.errors import DecodeError
 from coordwire.frames import (
@@ -26,12 +33,20 @@ from coordwire.frames import (
 from coordwire.messages import FetchRequest, ProduceRequest
 from coordwire.tap.addresses import names_brokers, shows_no_address
 from coordwire.tap.counts import TapCounts
-from coordwire.tap.script import Script
+from coordwire.tap.script import Script, TappedExchange
 from coordwire.tap.topic_ids import names_topics
-from coordwire.tap.unanswered_requests import UnansweredRequest
 from coordwire.versions import ApiKey, known_versions
 
-__all__ = ["FrameReading", "ReadingHub", "is_token", "produce_has_answer"]
+__all__ = [
+    "FrameReading",
+    "ReadingHub",
+    "UnansweredRequest",
+    "UnansweredRequests",
+    "is_token",
+    "memory_cost",
+    "produce_has_answer",
+]
+
 
 _FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
 """APIs whose requests are always read: Produce, whether there is an answer; SaslHandshake, whether bare
@@ -139,3 +154,66 @@ def produce_has_answer(head: bytes) -> bool | None:
         if isinstance(error.partial, ProduceRequest) and error.path.startswith("topic_data"):  # acks is read
             return not is_fire_and_forget(error.partial)
     return None
+
+
+# --- unanswered requests ---
+
+
+MOST_REQUESTS = 10_000
+
+MOST_BYTES = 4 << 20
+"""Bytes of memory of requests that a script or a rule keeps, unless there is but one."""
+
+
+def memory_cost(size: int) -> int:
+    """The bytes of memory, about, that a message with a frame of this size takes when it is decoded."""
+    return 1_000 + 10 * size
+
+
+@dataclass(slots=True)
+class UnansweredRequest:
+    """A request that waits for its answer. request: where that is needed then. promise: of the answer, for a
+    rule that took the request. size: bytes of memory of what is kept of the request."""
+
+    api_key: int
+    version: int
+    request: Message | None = None
+    exchange: TappedExchange | None = None
+    promise: Promise[Message | None] | None = None
+    size: int = 0
+
+
+class UnansweredRequests:
+    """The requests of a connection."""
+
+    def __init__(self) -> None:
+        self._requests: dict[int, UnansweredRequest] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no other request may wait."""
+        return len(self._requests) >= MOST_REQUESTS or self._size >= MOST_BYTES
+
+    def add(self, number: int, request: UnansweredRequest) -> None:
+        """Keep a request until its answer comes."""
+        self.pop(number)
+        self._requests[number] = request
+        self._size += request.size
+
+    def get(self, number: int) -> UnansweredRequest | None:
+        return self._requests.get(number)
+
+    def pop(self, number: int) -> UnansweredRequest | None:
+        """The request that an answer belongs to, which waits no more."""
+        request = self._requests.pop(number, None)
+        if request is not None:
+            self._size -= request.size
+        return request
+
+    def clear(self) -> None:
+        self._requests.clear()
+        self._size = 0

@@ -34,13 +34,27 @@ from coordwire.errors import CoordwireError, NotInVersion
 from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_response
 from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
 from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
-from coordwire.tap.frame_reading import FrameReading, ReadingHub, is_token, produce_has_answer
+from coordwire.tap.frame_reading import (
+    FrameReading,
+    ReadingHub,
+    UnansweredRequest,
+    UnansweredRequests,
+    is_token,
+    memory_cost,
+    produce_has_answer,
+)
 from coordwire.tap.link_side import PATIENCE, LinkSide, LinkSideHub
-from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
-from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
+from coordwire.tap.script import (
+    ClosedByScript,
+    TappedExchange,
+    read_again,
+    request_wire,
+    response_wire,
+    scripted_request,
+    scripted_response,
+)
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
-from coordwire.tap.unanswered_requests import UnansweredRequest, UnansweredRequests, memory_cost
 from coordwire.versions import ApiKey
 
 __all__ = ["TapHub", "TapLink"]

@@ -12,9 +12,13 @@ from typing import Any, Literal
 
 from coordwire.coordinator.refusal import is_blank
 from coordwire.messages import find_message
-from coordwire.testing.classic_script import ClassicScript
-from coordwire.testing.consumer_script import ConsumerScript
-from coordwire.testing.group_script import GroupConversation, GroupScript, Recorder
+from coordwire.testing.group_scripts import (
+    ClassicScript,
+    ConsumerScript,
+    GroupConversation,
+    GroupScript,
+    Recorder,
+)
 from coordwire.testing.hypothesis_import import st
 from coordwire.versions import ApiKey
 

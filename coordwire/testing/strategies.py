@@ -7,11 +7,9 @@
     @given(strategies.messages(JoinGroupRequest, version=9))
     def test_my_coordinator_answers(request): ...
 
-    message_strategies.py       messages, requests, structs, frames
-    hostile_strategies.py       valid encodings, mutated; hostile_record_strategies.py: record sets
-    record_strategies.py        records, record batches and sets, records of brokers' own logs
-    conversation_strategies.py  whole lives of groups; group_script.py: what they consist of
-    classic_script.py, consumer_script.py   the members that hold the conversations
+    message_strategies.py       messages, requests, structs, frames; hostile bytes: valid encodings, mutated
+    record_strategies.py        records, record batches and sets, records of brokers' own logs; hostile sets
+    conversation_strategies.py  whole lives of groups; group_scripts.py: the members that hold them
 
 Rules: values are valid, unless the strategy's name says otherwise; most are small, one of five is large; they
 are drawn fast, and shrink to the smallest that shows a fault. The coordinator, which conversations are held
@@ -23,22 +21,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordwire._lazy import exports
-from coordwire.testing.hostile_record_strategies import hostile_record_sets
-from coordwire.testing.hostile_strategies import hostile_bytes, hostile_frames
 from coordwire.testing.message_strategies import (
     Versioned,
     frames,
+    hostile_bytes,
+    hostile_frames,
     messages,
     requests,
     structs,
     versioned,
     versions_of,
 )
-from coordwire.testing.record_strategies import log_records, record_batches, record_sets, records
+from coordwire.testing.record_strategies import (
+    hostile_record_sets,
+    log_records,
+    record_batches,
+    record_sets,
+    records,
+)
 
 if TYPE_CHECKING:
     from coordwire.testing.conversation_strategies import group_conversations
-    from coordwire.testing.group_script import ConversationCommit, ConversationFrame, GroupConversation
+    from coordwire.testing.group_scripts import ConversationCommit, ConversationFrame, GroupConversation
 
 _LAZY = {
     "ConversationCommit": ".group_script",

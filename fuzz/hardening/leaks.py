@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 from coordwire.capture.plain_lines import PlainJsonLines
 from coordwire.capture.reader import Capture
 from coordwire.codec import Message
-from coordwire.codec.program import message_program
-from coordwire.codec.transcriber import layout_transcriber
+from coordwire.codec.program import layout_transcriber, message_program
 from coordwire.errors import CorruptBatch, DecodeError, EncodeError
 from coordwire.messages.fetch import FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest

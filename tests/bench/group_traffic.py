@@ -18,9 +18,7 @@ from typing import NamedTuple
 from coordwire.capture.formats.pcap import pcap_parts
 from coordwire.messages import FetchRequest, FetchResponse, find_message
 from coordwire.messages.fetch import FetchableTopicResponse, FetchPartition, FetchTopic, PartitionData
-from coordwire.testing.classic_script import ClassicScript
-from coordwire.testing.consumer_script import ConsumerScript
-from coordwire.testing.group_script import GroupScript, Recorder
+from coordwire.testing.group_scripts import ClassicScript, ConsumerScript, GroupScript, Recorder
 from coordwire.versions import ApiKey
 from tests.tables.made_segments import segment
 

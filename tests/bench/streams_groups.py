@@ -113,7 +113,7 @@ def _share_heartbeat(shard: Shard) -> ShareGroupHeartbeatRequest:
 
 def _target_seconds(members: int, tasks: int, replicas: int) -> float:
     """The time of the heartbeat in which a group without a target gets one, sessions aside."""
-    from coordwire.coordinator.streams.target import _compute
+    from coordwire.coordinator.streams.reconciliation import _compute
 
     shard = _shard(members, tasks, replicas)
     state = shard._state

@@ -25,7 +25,7 @@ from coordwire.messages import PartitionChangeRecord
 from coordwire.records import Record, encode_batch
 from coordwire.segments import Segment, read_snapshot
 from coordwire.segments.names import log_name
-from coordwire.segments.partition import logs
+from coordwire.segments.segment import logs
 from tests.broker.core import batch, records_of
 
 NOW = 1_700_000_000_000

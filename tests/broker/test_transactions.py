@@ -29,7 +29,7 @@ from coordwire.messages import (
     write_txn_markers,
 )
 from coordwire.segments import Segment
-from coordwire.segments.partition import logs
+from coordwire.segments.segment import logs
 from tests.broker.core import Core, batch
 from tests.broker.transaction_client import TransactionClient, committed_offset, read
 

@@ -15,9 +15,9 @@ from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli.decode import tables
 from coordwire.frames import encode_request
 from coordwire.messages import HeartbeatRequest
+from coordwire.tables import local as owned_files
 from coordwire.tables.columns import TABLES, Column
-from coordwire.tables.local import owned_files
-from coordwire.tables.local.capture_tables import TABLES_OF_CAPTURES, CsvTable
+from coordwire.tables.local import TABLES_OF_CAPTURES, CsvTable
 from coordwire.tables.storage.unit_attempt import Sink
 
 from .conftest import Run

@@ -16,8 +16,7 @@ from coordwire import DecodeError, limits, to_json
 from coordwire._speedups import native
 from coordwire.capture.jsonlines import encode
 from coordwire.codec import Message
-from coordwire.codec.program import layout_program
-from coordwire.codec.transcriber import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_transcriber
+from coordwire.codec.program import HAS_CODES, HAS_ZEROS, OTHERWISE, layout_program, layout_transcriber
 from coordwire.codec.walk import entity_values
 from coordwire.messages.fetch import (
     FetchableTopicResponse,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, GroupState
-from coordwire.coordinator.model.consumer_member import ConsumerGroupState, MemberState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupState, MemberState
 
 __all__ = ["CONSUMER_TRANSITIONS", "DIAGRAMS", "PAGE", "with_diagrams"]
 

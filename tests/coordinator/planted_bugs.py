@@ -328,7 +328,7 @@ BUGS = [
     ),
     _B(
         "an old commit of a KIP-848 member is stored",
-        "member_epochs",
+        "epoch_groups",
         " and commit.version < _KNOWS_STALE_EPOCHS:",
         " and commit.version < 0:",
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordwire.coordinator.model.classic_group import ENTERED_FROM
-from coordwire.coordinator.model.consumer_member import MemberState
+from coordwire.coordinator.model.consumer_group import MemberState
 from coordwire.enums import StreamsMemberState
 from tests.coordinator.coverage import Coverage
 

@@ -13,8 +13,8 @@ from coordwire.coordinator import GroupApis, GroupListener, Shard, TopicsImage
 from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import GroupState
-from coordwire.coordinator.model.consumer_member import ConsumerGroupState
-from coordwire.coordinator.model.streams_member import StreamsGroupState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupState
+from coordwire.coordinator.model.streams_group import StreamsGroupState
 from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

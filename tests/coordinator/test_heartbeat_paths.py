@@ -19,8 +19,7 @@ import pytest
 from coordwire.codec import Message
 from coordwire.coordinator import RequestContext, Shard
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.share_group import ShareGroupModel
 from coordwire.coordinator.requests import STEADY
 from coordwire.coordinator.writes import SteadyAnswer

@@ -27,7 +27,7 @@ from coordwire.coordinator import (
 )
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.requests import REQUESTS
-from coordwire.coordinator.share.error_texts import error_text
+from coordwire.coordinator.share.offsets import error_text
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,

@@ -9,7 +9,7 @@ import pytest
 from coordwire.errors import CorruptBatch
 from coordwire.records import Record, batches, encode_batch
 from coordwire.segments import ProducerEntry, Producers, Segment, read_snapshot, rebuild
-from coordwire.segments.partition import logs, producers_before
+from coordwire.segments.segment import logs, producers_before
 from tests.broker_sample import broker_sample
 
 from .build import START_MS, batch, log, write

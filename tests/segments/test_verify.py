@@ -34,7 +34,7 @@ from coordwire.segments import (
     write_snapshot,
 )
 from coordwire.segments import verify as verify_module
-from coordwire.segments.partition import logs
+from coordwire.segments.segment import logs
 from tests.broker_sample import broker_sample
 
 from .build import START_MS, batch, log, write

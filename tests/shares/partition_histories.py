@@ -24,7 +24,7 @@ from coordwire.coordinator.share_partition import (
     StateWrite,
     translated_error,
 )
-from coordwire.coordinator.share_partition.aborted import aborted_ranges
+from coordwire.coordinator.share_partition.effects import aborted_ranges
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
 

@@ -26,7 +26,7 @@ from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.coordinator.share_partition import AcknowledgementBatch, AcquisitionFailed
-from coordwire.coordinator.share_partition.aborted import FetchedBatch, aborted_ranges
+from coordwire.coordinator.share_partition.effects import FetchedBatch, aborted_ranges
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ShareAcknowledgeRequest,

@@ -26,7 +26,7 @@ from coordwire.records import RecordBatch, batches
 from coordwire.segments import AbortedTransaction, Segment
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
 from coordwire.segments.names import file_name, log_name
-from coordwire.segments.partition import producers_before
+from coordwire.segments.segment import producers_before
 from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs, read_metadata
 
 __all__ = ["create_log", "load_log", "read_topic_id"]

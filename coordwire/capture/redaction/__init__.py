@@ -1,6 +1,6 @@
 """Secrets in frames: which they are, and their removal from output.
 
-secret_fields.py  which fields hold secrets, and their removal from the JSON form
-open_configs.py   the configs that are none
+secret_fields.py  which fields hold secrets, and which configs are none; their removal from
+                  the JSON form
 entry_secrets.py  what to leave out of an entry
 """

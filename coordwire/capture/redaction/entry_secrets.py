@@ -29,7 +29,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
-from coordwire.codec.transcriber import HAS_ZEROS
+from coordwire.codec.program import HAS_ZEROS
 from coordwire.codec.walk import FieldSelection, fields_of
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted

@@ -35,7 +35,7 @@ from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, count
 if TYPE_CHECKING:
     from coordwire.capture.flows import CaptureCounts
     from coordwire.capture.plain_lines import PlainJsonLines
-    from coordwire.tables.local.capture_tables import TablesFormat
+    from coordwire.tables.local import TablesFormat
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from coordwire.capture.redaction.entry_secrets import shown_text
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.terminal import SLOW_NS, line_writer
-from coordwire.codec.transcriber import HAS_CODES
+from coordwire.codec.program import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import UnreadableRange, counted

@@ -21,7 +21,7 @@ from coordwire.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:
-    from coordwire.tables.local.capture_tables import TablesFormat
+    from coordwire.tables.local import TablesFormat
 
 __all__ = ["FORMATS", "configure", "opened_chain", "writes_tables", "writing"]
 
@@ -61,8 +61,7 @@ def writes_tables(options: argparse.Namespace) -> bool:
 def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
     """Gives the format that gathers the rows; its files are put into their places at the end, or removed if
     that was not reached."""
-    from coordwire.tables.local.capture_tables import TablesFormat
-    from coordwire.tables.local.owned_files import OwnedFiles
+    from coordwire.tables.local import OwnedFiles, TablesFormat
 
     try:
         with terminable(), OwnedFiles(options.out) as files:

@@ -28,7 +28,7 @@ from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.index_rebuild import INTERVAL
 from coordwire.segments.names import kafka_07_offset, log_name
-from coordwire.segments.partition import producers_before
+from coordwire.segments.segment import producers_before
 
 Form = dict[str, Any]
 VERBS = {

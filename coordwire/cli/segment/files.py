@@ -17,7 +17,7 @@ from coordwire.cli.coordinator_logs import refuse_capture
 from coordwire.cli.inputs import failure
 from coordwire.segments import Segment
 from coordwire.segments.names import file_name
-from coordwire.segments.partition import logs
+from coordwire.segments.segment import logs
 
 REPORTED = 16
 """Of so many batches, after the first it is reported how much was read."""

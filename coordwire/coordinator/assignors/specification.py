@@ -10,7 +10,7 @@ from uuid import UUID
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
-from coordwire.coordinator.model.streams_member import TargetTasks
+from coordwire.coordinator.model.streams_group import TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode

@@ -28,8 +28,12 @@ from coordwire.coordinator.effects import Reply, RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember, MemberState
+from coordwire.coordinator.model.consumer_group import (
+    ClassicSide,
+    ConsumerGroupModel,
+    ConsumerMember,
+    MemberState,
+)
 from coordwire.coordinator.model.embedded_protocol import (
     MalformedProtocol,
     Subscription,

@@ -16,8 +16,7 @@ from coordwire.coordinator.model.classic_group import (
     ClassicMember,
     GroupState,
 )
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.embedded_protocol import MalformedProtocol, written_assignment
 from coordwire.coordinator.records import classic_group_record, consumer_tombstones
 from coordwire.coordinator.refusal import OperationRefused

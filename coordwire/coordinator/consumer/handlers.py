@@ -16,8 +16,7 @@ from coordwire.coordinator.consumer.heartbeat import (
 )
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.refusal import fits, writable_refusal
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage

@@ -27,8 +27,7 @@ from coordwire.coordinator.consumer.target import refresh_epoch, update_target
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
 from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
 from coordwire.coordinator.hash_tables import HashSet
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
+from coordwire.coordinator.model.consumer_group import LEFT, LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.refusal import VISIBLE, OperationRefused, is_blank
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode

@@ -1,4 +1,4 @@
-"""Consumer groups as a shard has them beside other kinds: records, listing, commits, expiry.
+"""Consumer groups as a shard has them beside other kinds: replay of records, listing, commits, expiry.
 
 Members may commit and fetch in their epochs (KIP-848). A commit of an older epoch counts while the
 member has owned the partition since that epoch or longer (KIP-1251). A member of the classic protocol gets
@@ -8,23 +8,69 @@ ILLEGAL_GENERATION where others get STALE_MEMBER_EPOCH.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
+from coordwire.codec import Message
 from coordwire.coordinator.consumer import sessions
-from coordwire.coordinator.consumer.replay import CONSUMER_KEYS, replay_consumer_group
-from coordwire.coordinator.member_epochs import check_version, committing_member, fetching_member
+from coordwire.coordinator.epoch_groups import (
+    check_version,
+    committing_member,
+    fetching_member,
+    find_or_make,
+    find_recorded,
+    replay_assignment_epoch,
+)
+from coordwire.coordinator.model.assignment import (
+    NOTHING_OWNED,
+    Owned,
+    owned_from_lists,
+    target_from_lists,
+)
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
+from coordwire.coordinator.model.consumer_group import (
+    LEFT,
+    ClassicSide,
+    ConsumerGroupModel,
+    ConsumerMember,
+    MemberState,
+)
 from coordwire.coordinator.model.offsets import CommittedOffset
+from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.records import consumer_tombstones
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.state import GroupCommit, GroupKind, PartitionCheck, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from coordwire.messages.consumer_group_records import TopicPartitions
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["ConsumerKind"]
+__all__ = ["CONSUMER_KEYS", "ConsumerKind", "replay_consumer_group"]
+
+CONSUMER_KEYS: tuple[type[Message], ...] = (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupRegularExpressionKey,
+)
 
 
 class ConsumerKind(GroupKind[ConsumerGroupModel]):
@@ -99,3 +145,131 @@ def _check_of_older_epoch(member: ConsumerMember, epoch: int) -> PartitionCheck:
             raise _stale(member)
 
     return check
+
+
+# --- replay ---
+
+
+def replay_consumer_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `CONSUMER_KEYS`."""
+    match key, value:
+        case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as content:
+            find_or_make(state, group_id, ConsumerGroupModel).set_epoch(content.epoch, content.metadata_hash)
+        case ConsumerGroupMetadataKey(group_id=group_id), None:
+            _end_consumer_group(state, group_id)
+        case ConsumerGroupPartitionMetadataKey(group_id=group_id), None:
+            group = find_recorded(state, group_id, ConsumerGroupModel)
+            if group is not None:
+                group.set_partition_metadata(False)
+        case ConsumerGroupPartitionMetadataKey(group_id=group_id), Message():
+            find_or_make(state, group_id, ConsumerGroupModel).set_partition_metadata(True)
+        case ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupMemberMetadataValue() | None
+        ) as content:
+            _replay_member(state, group_id, member_id, content)
+        case ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), (
+            ConsumerGroupTargetAssignmentMetadataValue() | None
+        ) as content:
+            replay_assignment_epoch(state, group_id, ConsumerGroupModel, content)
+        case ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupTargetAssignmentMemberValue() | None
+        ) as content:
+            if content is not None:
+                find_or_make(state, group_id, ConsumerGroupModel).put_target(
+                    member_id, target_from_lists(content.topic_partitions)
+                )
+            elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
+                group.targets.pop(member_id)
+        case ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupCurrentMemberAssignmentValue() | None
+        ) as content:
+            _replay_owned(state, group_id, member_id, content)
+        case ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), (
+            ConsumerGroupRegularExpressionValue() | None
+        ) as content:
+            _replay_pattern(state, group_id, regex, content)
+
+
+def _end_consumer_group(state: State, group_id: str) -> None:
+    group = find_recorded(state, group_id, ConsumerGroupModel)
+    if group is None:
+        return
+    if group.members or group.targets or group.assignment_epoch != -1:
+        raise contradiction()
+    state.groups.pop(group_id)
+
+
+def _replay_member(
+    state: State, group_id: str, member_id: str, value: ConsumerGroupMemberMetadataValue | None
+) -> None:
+    if value is None:
+        group = find_recorded(state, group_id, ConsumerGroupModel)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return
+        if member.epoch != LEFT or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+        return
+    group = find_or_make(state, group_id, ConsumerGroupModel)
+    classic = value.classic_member_metadata
+    side = None
+    if classic is not None:
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)
+        side = ClassicSide(classic.session_timeout_ms, protocols)
+    group.put_member(
+        replace(
+            group.members.get(member_id) or ConsumerMember(member_id),
+            instance_id=value.instance_id,
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            topics=tuple(sorted(set(value.subscribed_topic_names))),
+            regex=value.subscribed_topic_regex,
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            assignor=value.server_assignor,
+            classic=side,
+        )
+    )
+
+
+def _replay_owned(
+    state: State, group_id: str, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
+) -> None:
+    if value is None:
+        group = find_recorded(state, group_id, ConsumerGroupModel)
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            group.put_member(
+                replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED)
+            )
+        return
+    group = find_or_make(state, group_id, ConsumerGroupModel)
+    group.put_member(
+        replace(
+            group.members.get(member_id) or ConsumerMember(member_id),
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=MemberState.of(value.state),
+            owned=_owned(value.assigned_partitions, value.member_epoch),
+            revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
+        )
+    )
+
+
+def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
+    return owned_from_lists(
+        ((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch
+    )
+
+
+def _replay_pattern(
+    state: State, group_id: str, regex: str, value: ConsumerGroupRegularExpressionValue | None
+) -> None:
+    if value is not None:
+        topics = tuple(sorted(set(value.topics)))
+        find_or_make(state, group_id, ConsumerGroupModel).put_resolved(
+            regex, ResolvedPattern(topics, value.version, value.timestamp)
+        )
+    elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
+        group.put_resolved(regex, None)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coordwire.coordinator.model.assignment import Reported
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
+from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.records import member_record, member_tombstones, owned_record, target_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State

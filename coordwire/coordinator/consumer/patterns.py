@@ -11,8 +11,7 @@ from __future__ import annotations
 from enum import Enum
 
 from coordwire.coordinator.consumer.sessions import find_consumer
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, Subscribers
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember, Subscribers
 from coordwire.coordinator.model.patterns import Resolution, ResolvedPattern
 from coordwire.coordinator.records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.refusal import OperationRefused

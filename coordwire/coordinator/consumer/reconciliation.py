@@ -19,8 +19,7 @@ from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.target import TargetOfMember, subscribed_ids, subscribed_names
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned, Reported
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember, MemberState
 from coordwire.coordinator.records import (
     owned_record,
 )

@@ -19,8 +19,7 @@ from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_witho
 from coordwire.coordinator.consumer.members import find_member, find_static_member
 from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
 from coordwire.coordinator.model.assignment import NOTHING_OWNED
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
+from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.records import epoch_record, member_tombstones, owned_record, pattern_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State

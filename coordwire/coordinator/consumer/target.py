@@ -12,8 +12,7 @@ from uuid import UUID
 from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec, computed_targets
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.records import (
     assignment_epoch_record,
     epoch_record,

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember
+from coordwire.coordinator.model.consumer_group import ClassicSide, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.embedded_protocol import (
     MalformedProtocol,
     read_assignment,

@@ -1,8 +1,13 @@
-"""OffsetCommit.
+"""OffsetCommit, and TxnOffsetCommit: offsets that hold if, and only if, their producer's transaction commits.
 
-A group that uses a coordinator for offsets only ("simple") commits without a generation; its first commit
-creates it. Rules: topics are stored by the name and id that the request has, whether they exist or not; from
-version 10, which sends ids alone (KIP-848), the layer around the coordinator sets names.
+OffsetCommit: a group that uses a coordinator for offsets only ("simple") commits without a generation; its
+first commit creates it. Rules: topics are stored by the name and id that the request has, whether they exist
+or not; from version 10, which sends ids alone (KIP-848), the layer around the coordinator sets names.
+
+TxnOffsetCommit (KIP-98, KIP-447): the group's checks are laxer than those of OffsetCommit: clients before
+version 3 send neither member nor generation, and a rebalance does not matter. The broker around the shard has
+asked the transaction's coordinator whether the transaction is open (KIP-890). Version 6 names topics by id
+(KIP-1319); the layer around the coordinator sets their names.
 """
 
 from __future__ import annotations
@@ -16,14 +21,32 @@ from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupCommit, PartitionCheck, Result, State
 from coordwire.enums import ErrorCode
-from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
+from coordwire.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 from coordwire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from coordwire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
-__all__ = ["commit", "refused_commit", "too_large", "validate"]
+__all__ = [
+    "commit",
+    "commit_transactional",
+    "refused_commit",
+    "refused_transactional",
+    "too_large",
+    "validate",
+]
 
 
 _NEWER_ERRORS = 9
@@ -110,3 +133,92 @@ def validate(state: State, group_id: str, commit: GroupCommit) -> PartitionCheck
     if group is None:
         group = state.groups[group_id] = ClassicGroupModel(group_id, state.now)
     return state.kind_of(group).validate_commit(state, group, commit)
+
+
+# --- TxnOffsetCommit ---
+
+
+def _answered_transactional(
+    name: str, topic_id: UUID, partitions: list[TxnOffsetCommitRequestPartition], error: int
+) -> TxnOffsetCommitResponseTopic:
+    """A topic with one error for each of its partitions."""
+    answered = [
+        TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in partitions
+    ]
+    return TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=answered)
+
+
+def refused_transactional(request: TxnOffsetCommitRequest, error: int) -> TxnOffsetCommitResponse:
+    """An answer with one error for every partition."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            _answered_transactional(topic.name, topic.topic_id, topic.partitions, error)
+            for topic in request.topics
+        ]
+    )
+
+
+def commit_transactional(state: State, request: TxnOffsetCommitRequest, version: int) -> Result:
+    """Store the offsets of a request as pending until the transaction ends."""
+    check = _validate_transactional(state, request, version)
+    answers = []
+    records = []
+    for topic in request.topics:
+        answered = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+        answers.append(answered)
+        topic_id = _id_of(state, topic)
+        for partition in topic.partitions:
+            metadata, error = partition.committed_metadata or "", 0
+            if too_large(state, metadata):
+                error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+            else:
+                if check is not None:
+                    _check_partition(check, topic.name, topic_id, partition.partition_index)
+                committed = CommittedOffset(
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, state.now
+                )
+                records.append(
+                    offset_record(request.group_id, topic.name, partition.partition_index, committed)
+                )
+            answered.partitions.append(
+                TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+    cause = AppendCause(
+        member_id=request.member_id or None, generation=request.generation_id_or_member_epoch,
+        transactional_id=request.transactional_id,
+    )  # fmt: skip
+    response = TxnOffsetCommitResponse(topics=answers)
+    producer = request.producer_id, request.producer_epoch
+    return Result(records, response, producer=producer, cause=cause)
+
+
+def _validate_transactional(
+    state: State, request: TxnOffsetCommitRequest, version: int
+) -> PartitionCheck | None:
+    """Refuse a commit, or return what decides for each partition."""
+    generation = request.generation_id_or_member_epoch
+    if request.group_id not in state.groups and generation >= 0:
+        raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
+    commit = GroupCommit(
+        request.member_id, request.group_instance_id, generation, version, transactional=True
+    )
+    try:
+        return validate(state, request.group_id, commit)
+    except OperationRefused as refusal:
+        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
+            raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+
+
+def _id_of(state: State, topic: TxnOffsetCommitRequestTopic) -> UUID:
+    """The id by which members own a topic."""
+    image = state.topics.find(topic.name)
+    return topic.topic_id if image is None else image.id
+
+
+def _check_partition(check: PartitionCheck, topic: str, topic_id: UUID, partition: int) -> None:
+    try:
+        check(topic, topic_id, partition)
+    except OperationRefused:
+        raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordwire.codec import Message
-from coordwire.coordinator.offsets.commit import commit, refused_commit
+from coordwire.coordinator.offsets.commit import (
+    commit,
+    commit_transactional,
+    refused_commit,
+    refused_transactional,
+)
 from coordwire.coordinator.offsets.deletion import delete_offsets
 from coordwire.coordinator.offsets.fetch import (
     fetch,
     fetch_response,
     refused_fetch,
     requested_groups,
-)
-from coordwire.coordinator.offsets.transactional_commit import (
-    commit_transactional,
-    refused_transactional,
 )
 from coordwire.coordinator.refusal import translated_for_fetch
 from coordwire.coordinator.state import Result

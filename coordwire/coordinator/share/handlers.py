@@ -8,13 +8,12 @@ from coordwire.codec import Message
 from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.share_group import ShareGroupModel, ShareMember
 from coordwire.coordinator.refusal import fits, writable_refusal
-from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import (
     share_group_heartbeat,
     steady_heartbeat,
     validate_heartbeat,
 )
-from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets
+from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets, error_text
 from coordwire.coordinator.share.simple_assignor import SIMPLE
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage

@@ -1,25 +1,59 @@
-"""Share groups as a shard has them beside other kinds: records, sessions, listing. They have no offsets of
-consumers: requests for these are refused."""
+"""Share groups as a shard has them beside other kinds: replay of records, sessions, listing. They have no
+offsets of consumers: requests for these are refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator.hash_tables import HashMap, HashSet
+from coordwire.coordinator.model.assignment import NO_TARGET, target_from_lists
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.model.share_group import ShareGroupModel
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.model.share_group import (
+    LEFT,
+    InitializedTopic,
+    InitializedTopics,
+    PartitionStates,
+    ShareGroupModel,
+    ShareMember,
+)
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.share.heartbeat import keep_alive
 from coordwire.coordinator.share.partition_states import deletion_of_group, without_topics
 from coordwire.coordinator.share.records import group_tombstones
-from coordwire.coordinator.share.replay import SHARE_KEYS, replay_share_group
 from coordwire.coordinator.state import GroupCommit, GroupKind, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
 from coordwire.messages.list_groups import ListedGroup
+from coordwire.messages.share_group_records import TopicPartitionsInfo
 
-__all__ = ["ShareKind"]
+__all__ = ["SHARE_KEYS", "ShareKind", "replay_share_group"]
+
+SHARE_KEYS: tuple[type[Message], ...] = (
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupStatePartitionMetadataKey,
+)
 
 
 class ShareKind(GroupKind[ShareGroupModel]):
@@ -81,3 +115,105 @@ class ShareKind(GroupKind[ShareGroupModel]):
 
 def _not_a_consumer_group(group: ShareGroupModel) -> OperationRefused:
     return OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")
+
+
+# --- replay ---
+
+
+def replay_share_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `SHARE_KEYS`."""
+    group_id: str = getattr(key, "group_id", "")
+    group = state.groups.get(group_id)
+    if group is None:
+        if value is None:
+            return
+        group = ShareGroupModel(group_id, state.snapshots)
+        state.groups[group_id] = group
+    if not isinstance(group, ShareGroupModel):
+        raise contradiction()
+    match key, value:
+        case ShareGroupMetadataKey(), ShareGroupMetadataValue() as content:
+            group.set_epoch(content.epoch, content.metadata_hash)
+        case ShareGroupMetadataKey(), None:
+            if group.members or group.targets or group.assignment_epoch != -1:
+                raise contradiction()
+            state.groups.pop(group_id)
+        case ShareGroupMemberMetadataKey(member_id=member_id), (
+            ShareGroupMemberMetadataValue() | None
+        ) as content:
+            _replay_member(group, member_id, content)
+        case ShareGroupTargetAssignmentMetadataKey(), ShareGroupTargetAssignmentMetadataValue() as content:
+            group.set_assignment(content.assignment_epoch, content.assignment_timestamp)
+        case ShareGroupTargetAssignmentMetadataKey(), None:
+            if group.targets:
+                raise contradiction()
+            group.clear_assignment()
+        case ShareGroupTargetAssignmentMemberKey(member_id=member_id), (
+            ShareGroupTargetAssignmentMemberValue() | None
+        ) as content:
+            if content is None:
+                group.targets.pop(member_id)
+            else:
+                group.targets[member_id] = target_from_lists(content.topic_partitions)
+        case ShareGroupCurrentMemberAssignmentKey(member_id=member_id), (
+            ShareGroupCurrentMemberAssignmentValue() | None
+        ) as content:
+            _replay_assignment(group, member_id, content)
+        case ShareGroupStatePartitionMetadataKey(), (
+            ShareGroupStatePartitionMetadataValue() | None
+        ) as content:
+            group.set_states(None if content is None else _states(content, state.now))
+
+
+def _replay_member(
+    group: ShareGroupModel, member_id: str, value: ShareGroupMemberMetadataValue | None
+) -> None:
+    member = group.members.get(member_id)
+    if value is not None:
+        group.put_member(
+            replace(
+                member or ShareMember(member_id),
+                rack_id=value.rack_id,
+                client_id=value.client_id,
+                client_host=value.client_host,
+                topics=tuple(sorted(set(value.subscribed_topic_names))),
+                named=(),
+            )
+        )
+    elif member is not None:
+        if member.epoch != LEFT or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+
+
+def _replay_assignment(
+    group: ShareGroupModel, member_id: str, value: ShareGroupCurrentMemberAssignmentValue | None
+) -> None:
+    member = group.members.get(member_id)
+    if value is not None:
+        group.put_member(
+            replace(
+                member or ShareMember(member_id),
+                epoch=value.member_epoch,
+                previous_epoch=value.previous_member_epoch,
+                state=value.state if value.state in (0, 1, 2) else 127,
+                assigned=target_from_lists(value.assigned_partitions),
+            )
+        )
+    elif member is not None:
+        group.put_member(replace(member, epoch=LEFT, previous_epoch=LEFT, assigned=NO_TARGET))
+
+
+def _states(value: ShareGroupStatePartitionMetadataValue, now: int) -> PartitionStates:
+    return PartitionStates(
+        _topics(value.initializing_topics, now),
+        _topics(value.initialized_topics, now),
+        HashSet.of(topic.topic_id for topic in value.deleting_topics),
+    )
+
+
+def _topics(topics: list[TopicPartitionsInfo], now: int) -> InitializedTopics:
+    return HashMap.of(
+        (topic.topic_id, InitializedTopic(topic.topic_name, HashSet.copy_of(topic.partitions), now))
+        for topic in topics
+    )

@@ -1,4 +1,5 @@
-"""AlterShareGroupOffsets, DeleteShareGroupOffsets and DescribeShareGroupOffsets (KIP-932).
+"""AlterShareGroupOffsets, DeleteShareGroupOffsets and DescribeShareGroupOffsets (KIP-932), and the texts of
+errors in answers about share groups, as Apache Kafka words them.
 
 Strategy: what is to change is entered in the group's record, then the share coordinators are asked; what
 became of it is answered, and entered too. Only an empty group's offsets may be changed.
@@ -14,7 +15,6 @@ from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
 from coordwire.coordinator.refusal import OperationRefused, translated, writable_refusal
-from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import find_share_group
 from coordwire.coordinator.share.partition_states import (
     add_initializing,
@@ -56,7 +56,8 @@ from coordwire.messages.describe_share_group_offsets import (
 from coordwire.messages.read_share_group_state_summary import PartitionData as SummarizedPartition
 from coordwire.messages.read_share_group_state_summary import ReadStateSummaryData
 
-__all__ = ["alter_offsets", "delete_offsets", "describe_offsets"]
+__all__ = ["alter_offsets", "delete_offsets", "describe_offsets", "error_text"]
+
 
 _UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNKNOWN_OFFSET = -1
@@ -445,3 +446,29 @@ def _described_topic(
     return DescribeShareGroupOffsetsResponseTopic(
         topic_id=topic.topic_id, topic_name=name, partitions=partitions
     )
+
+
+# --- error texts ---
+
+
+_TEXTS: dict[int, str] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: (
+        "The server experienced an unexpected error when processing the request."
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.FENCED_STATE_EPOCH: (
+        "The share coordinator rejected the request because the share-group state epoch did not match."
+    ),
+    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+}
+
+
+def error_text(code: int) -> str | None:
+    return _TEXTS.get(code)

@@ -11,7 +11,7 @@ from coordwire.coordinator.share_partition.effects import (
 )
 from coordwire.coordinator.share_partition.in_flight import AcquisitionFailed, RecordState
 from coordwire.coordinator.share_partition.partition import OffsetRange, SharePartition
-from coordwire.coordinator.share_state.state_batches import StateBatch
+from coordwire.coordinator.share_state.model import StateBatch
 
 __all__ = [
     "AcknowledgementBatch",

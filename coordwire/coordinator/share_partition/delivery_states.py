@@ -23,10 +23,10 @@ from coordwire.coordinator.share_partition.in_flight import (
     BatchMap,
     InFlightBatch,
     InFlightState,
+    Locks,
     RecordState,
 )
-from coordwire.coordinator.share_partition.locks import Locks
-from coordwire.coordinator.share_state.state_batches import StateBatch
+from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.errors import Malformed
 
 __all__ = ["DeliveryStates", "StateChange", "StateGap"]

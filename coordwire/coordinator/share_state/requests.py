@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordwire.codec import Message
-from coordwire.coordinator.share_state.model import PartitionKey, PersistedState, snapshot_record, tombstone
-from coordwire.coordinator.share_state.state_batches import StateBatch
+from coordwire.coordinator.share_state.model import (
+    PartitionKey,
+    PersistedState,
+    StateBatch,
+    snapshot_record,
+    tombstone,
+)
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (

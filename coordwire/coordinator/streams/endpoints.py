@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.model.streams_group import StreamsGroupModel, StreamsMember
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.topics import TopicsImage

@@ -10,8 +10,12 @@ from operator import attrgetter
 
 from coordwire.codec import Message
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
+from coordwire.coordinator.model.streams_group import (
+    NO_TARGET_TASKS,
+    StreamsGroupModel,
+    StreamsMember,
+    TargetTasks,
+)
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
 from coordwire.coordinator.refusal import OperationRefused, fits, writable_refusal
 from coordwire.coordinator.state import State

@@ -18,9 +18,9 @@ from coordwire.codec.declarations import positional
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import (
+from coordwire.coordinator.model.streams_group import (
     ReportedTasks,
+    StreamsGroupModel,
     StreamsMember,
     TargetTasks,
     UserEndpoint,
@@ -38,15 +38,15 @@ from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.streams import sessions
 from coordwire.coordinator.streams.configuration import configure_topology
 from coordwire.coordinator.streams.endpoints import endpoints_of_group
-from coordwire.coordinator.streams.reconciliation import reconciled
-from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
-from coordwire.coordinator.streams.sessions import SESSION_TIMER, initial_delay_key
-from coordwire.coordinator.streams.target import (
+from coordwire.coordinator.streams.reconciliation import (
     STANDBY_REPLICAS,
     StreamsTarget,
     begin_initial_delay,
+    reconciled,
     update_target,
 )
+from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
+from coordwire.coordinator.streams.sessions import SESSION_TIMER, initial_delay_key
 from coordwire.enums import ErrorCode, StreamsGroupStatus, StreamsMemberState
 from coordwire.logs import LogRecord
 from coordwire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse

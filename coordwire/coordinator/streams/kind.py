@@ -1,4 +1,4 @@
-"""Streams groups as a shard has them beside other kinds: records, listing, commits, expiry.
+"""Streams groups as a shard has them beside other kinds: replay of records, listing, commits, expiry.
 
 Members commit and fetch in their epochs. A commit of an older epoch counts while the member has had the task
 of the partition since that epoch or longer.
@@ -7,23 +7,64 @@ of the partition since that epoch or longer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
-from coordwire.coordinator.member_epochs import check_version, committing_member, fetching_member
+from coordwire.codec import Message
+from coordwire.coordinator.epoch_groups import (
+    check_version,
+    committing_member,
+    fetching_member,
+    find_or_make,
+    find_recorded,
+    replay_assignment_epoch,
+)
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.model.streams_group import (
+    LEFT_STREAMS,
+    NO_OWNED_TASKS,
+    OwnedTasks,
+    StreamsGroupModel,
+    StreamsMember,
+    TargetTasks,
+    UserEndpoint,
+    listed_tasks,
+)
 from coordwire.coordinator.model.streams_topology import StreamsTopology
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.state import GroupCommit, GroupKind, PartitionCheck, State
 from coordwire.coordinator.streams import sessions
 from coordwire.coordinator.streams.records import streams_tombstones
-from coordwire.coordinator.streams.replay import STREAMS_KEYS, replay_streams_group
 from coordwire.enums import ErrorCode, StreamsMemberState
 from coordwire.logs import LogRecord
+from coordwire.messages import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+)
 from coordwire.messages.list_groups import ListedGroup
+from coordwire.messages.streams_group_records import StreamsGroupCurrentMemberAssignmentValueTaskIds
 
-__all__ = ["StreamsKind"]
+__all__ = ["STREAMS_KEYS", "StreamsKind", "replay_streams_group"]
+
+STREAMS_KEYS: tuple[type[Message], ...] = (
+    StreamsGroupMetadataKey,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupTopologyKey,
+)
 
 
 class StreamsKind(GroupKind[StreamsGroupModel]):
@@ -110,3 +151,153 @@ def _check_of_older_epoch(topology: StreamsTopology, member: StreamsMember, epoc
             raise _stale()
 
     return check
+
+
+# --- replay ---
+
+
+_STATES = frozenset(StreamsMemberState)
+
+
+def replay_streams_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `STREAMS_KEYS`."""
+    match key, value:
+        case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as content:
+            configs = {config.key: config.value for config in content.last_assignment_configs or ()}
+            find_or_make(state, group_id, StreamsGroupModel).set_epoch(
+                content.epoch, content.metadata_hash, content.validated_topology_epoch, configs
+            )
+        case StreamsGroupMetadataKey(group_id=group_id), None:
+            _end_group(state, group_id)
+        case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as content:
+            find_or_make(state, group_id, StreamsGroupModel).set_topology(StreamsTopology(content))
+        case StreamsGroupTopologyKey(group_id=group_id), None:
+            group = find_recorded(state, group_id, StreamsGroupModel)
+            if group is not None:
+                group.set_topology(None)
+        case StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupMemberMetadataValue() | None
+        ) as content:
+            _replay_member(state, group_id, member_id, content)
+        case StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), (
+            StreamsGroupTargetAssignmentMetadataValue() | None
+        ) as content:
+            replay_assignment_epoch(state, group_id, StreamsGroupModel, content)
+        case StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupTargetAssignmentMemberValue() | None
+        ) as content:
+            if content is not None:
+                find_or_make(state, group_id, StreamsGroupModel).targets[member_id] = TargetTasks(
+                    listed_tasks(content.active_tasks),
+                    listed_tasks(content.standby_tasks),
+                    listed_tasks(content.warmup_tasks),
+                )
+            elif (group := find_recorded(state, group_id, StreamsGroupModel)) is not None:
+                group.targets.pop(member_id)
+        case StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupCurrentMemberAssignmentValue() | None
+        ) as content:
+            _replay_owned(state, group_id, member_id, content)
+
+
+def _end_group(state: State, group_id: str) -> None:
+    group = find_recorded(state, group_id, StreamsGroupModel)
+    if group is None:
+        return
+    if group.members or group.assignment_epoch != -1:
+        raise contradiction()
+    state.groups.pop(group_id)
+
+
+def _unknown(member_id: str) -> StreamsMember:
+    """A member of which no record came yet."""
+    return StreamsMember(member_id, is_described=False, is_placed=False)
+
+
+def _replay_member(
+    state: State, group_id: str, member_id: str, value: StreamsGroupMemberMetadataValue | None
+) -> None:
+    if value is None:
+        group = find_recorded(state, group_id, StreamsGroupModel)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return
+        if member.epoch != LEFT_STREAMS or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+        return
+    group = find_or_make(state, group_id, StreamsGroupModel)
+    endpoint = value.user_endpoint
+    tags = HashMap.of((tag.key, tag.value) for tag in value.client_tags)
+    group.put_member(
+        replace(
+            group.members.get(member_id) or _unknown(member_id),
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            topology_epoch=value.topology_epoch,
+            process_id=value.process_id,
+            endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
+            client_tags=tags.in_order(),
+            is_described=True,
+        )
+    )
+
+
+def _replay_owned(
+    state: State, group_id: str, member_id: str, value: StreamsGroupCurrentMemberAssignmentValue | None
+) -> None:
+    if value is None:
+        group = find_recorded(state, group_id, StreamsGroupModel)
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            group.put_member(
+                replace(
+                    member,
+                    epoch=LEFT_STREAMS,
+                    previous_epoch=LEFT_STREAMS,
+                    tasks=NO_OWNED_TASKS,
+                    revoking=NO_OWNED_TASKS,
+                )
+            )
+        return
+    group = find_or_make(state, group_id, StreamsGroupModel)
+    epoch = value.member_epoch
+    group.put_member(
+        replace(
+            group.members.get(member_id) or _unknown(member_id),
+            epoch=epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=_state(value.state),
+            tasks=OwnedTasks(
+                _active(value.active_tasks, epoch),
+                listed_tasks(value.standby_tasks),
+                listed_tasks(value.warmup_tasks),
+            ),
+            revoking=OwnedTasks(
+                _active(value.active_tasks_pending_revocation, epoch),
+                listed_tasks(value.standby_tasks_pending_revocation),
+                listed_tasks(value.warmup_tasks_pending_revocation),
+            ),
+            is_placed=True,
+        )
+    )
+
+
+def _state(number: int) -> StreamsMemberState:
+    """A member's state; one that only a newer coordinator has is unknown."""
+    return StreamsMemberState(number) if number in _STATES else StreamsMemberState.UNKNOWN
+
+
+def _active(
+    parts: list[StreamsGroupCurrentMemberAssignmentValueTaskIds], epoch: int
+) -> dict[str, dict[int, int]]:
+    """Active tasks, each with its epoch; that of the member where the record has none."""
+    tasks = {}
+    for part in parts:
+        epochs = part.assignment_epochs
+        if epochs is None or len(epochs) != len(part.partitions):
+            epochs = [epoch] * len(part.partitions)
+        tasks[part.subtopology_id] = HashMap.of(zip(part.partitions, epochs, strict=True)).in_order()
+    return tasks

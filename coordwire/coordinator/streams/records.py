@@ -14,8 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordwire.codec import Message
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import ActiveTasks, StreamsMember, TargetTasks, Tasks
+from coordwire.coordinator.model.streams_group import (
+    ActiveTasks,
+    StreamsGroupModel,
+    StreamsMember,
+    TargetTasks,
+    Tasks,
+)
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     StreamsGroupCurrentMemberAssignmentKey,

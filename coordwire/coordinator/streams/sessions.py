@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from coordwire.codec import Message
 from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
-from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.model.streams_group import StreamsGroupModel, StreamsMember
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import epoch_record, member_tombstones

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from coordwire.coordinator.assignors import StreamsGroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.model.streams_member import TargetTasks
+from coordwire.coordinator.model.streams_group import TargetTasks
 
 __all__ = ["STICKY", "JavaQueue", "sticky_assignor"]
 

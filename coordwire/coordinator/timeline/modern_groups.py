@@ -16,8 +16,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from coordwire.coordinator.listener import AppendCause
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, MemberState
-from coordwire.coordinator.timeline.rebalances import Rebalances, UnderWay
+from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, MemberState
+from coordwire.coordinator.timeline.classic_groups import Rebalances, UnderWay
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import StreamsMemberState
 from coordwire.logs import LogRecord

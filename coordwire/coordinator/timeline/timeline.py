@@ -22,10 +22,9 @@ from coordwire.coordinator.effects import Append
 from coordwire.coordinator.listener import AppendCause, GroupListener, GroupsInLog, Leaving
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols
-from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.timeline.classic_groups import ClassicGroups
+from coordwire.coordinator.model.consumer_group import ConsumerMember
+from coordwire.coordinator.timeline.classic_groups import ClassicGroups, Rebalances
 from coordwire.coordinator.timeline.modern_groups import ModernGroups
-from coordwire.coordinator.timeline.rebalances import Rebalances
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TransactionStep

@@ -12,9 +12,11 @@ from coordwire.coordinator.transactions.effects import (
     TransactionOutcome,
 )
 from coordwire.coordinator.transactions.shard import TransactionShard
-from coordwire.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from coordwire.coordinator.transactions.transaction_coordinator import (
+    TransactionCoordinator,
+    TransactionListing,
+)
 from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId, TransactionFacts
-from coordwire.coordinator.transactions.views import TransactionListing
 
 __all__ = [
     "MarkersToWrite",

@@ -12,7 +12,9 @@ Strategy: an operation goes to the shard of its transactional id. DescribeTransa
 id, and ListTransactions all shards. A partition that the coordinator does not have answers NOT_COORDINATOR,
 so that a server needs no look-up before it hands on a request.
 Rules: those of `TransactionShard`. Set the time with `advance` before an operation. Partitions do not wait
-for each other.
+for each other. For DescribeTransactions and ListTransactions, an id that is about to expire is not there
+any more. A pattern is matched in turns, since clients
+choose both it and the ids.
 """
 
 from __future__ import annotations
@@ -26,18 +28,22 @@ from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.shard import ShardStatus
 from coordwire.coordinator.transactions.effects import TransactionEffect
 from coordwire.coordinator.transactions.shard import TransactionShard
-from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId
-from coordwire.coordinator.transactions.views import TransactionListing, described
-from coordwire.enums import ErrorCode
+from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId, TransactionFacts
+from coordwire.enums import ErrorCode, TransactionStatus
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     ListTransactionsRequest,
+    ListTransactionsResponse,
 )
-from coordwire.messages.describe_transactions import TransactionState
+from coordwire.messages.describe_transactions import TopicData, TransactionState
+from coordwire.messages.describe_transactions import TransactionState as DescribedTransaction
+from coordwire.messages.list_transactions import TransactionState as ListedTransaction
+from coordwire.patterns import InvalidPattern, PatternSelection, RegularExpression
 
-__all__ = ["TransactionCoordinator"]
+__all__ = ["TransactionCoordinator", "TransactionListing", "described"]
+
 
 _NEVER = 1 << 63
 
@@ -174,7 +180,7 @@ class TransactionCoordinator:
         """EndTxn. version: 2 if each transaction of the producer has an epoch of its own."""
         return self._shard_of(name).end(name, producer_id, epoch, committed=committed, version=version)
 
-    # --- views ---
+    # --- descriptions and lists ---
 
     def describe_transactions(self, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
         """The answer to DescribeTransactions, with the ids in the request's order."""
@@ -231,3 +237,99 @@ class TransactionCoordinator:
         for shard in self._shards.values():
             shard.advance(now)
             self._touch(shard)
+
+
+# --- descriptions and lists ---
+
+
+_NAMES = {
+    TransactionStatus.EMPTY: "Empty",
+    TransactionStatus.ONGOING: "Ongoing",
+    TransactionStatus.PREPARE_COMMIT: "PrepareCommit",
+    TransactionStatus.PREPARE_ABORT: "PrepareAbort",
+    TransactionStatus.COMPLETE_COMMIT: "CompleteCommit",
+    TransactionStatus.COMPLETE_ABORT: "CompleteAbort",
+    TransactionStatus.DEAD: "Dead",
+    TransactionStatus.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
+}
+_STATUSES = {name: status for status, name in _NAMES.items()}
+
+
+def described(name: str, facts: TransactionFacts) -> DescribedTransaction:
+    """The part of DescribeTransactions' answer that is about one id."""
+    topics: dict[str, TopicData] = {}
+    for topic, index in sorted(facts.places):
+        topics.setdefault(topic, TopicData(topic=topic, partitions=[])).partitions.append(index)
+    return DescribedTransaction(
+        transactional_id=name,
+        transaction_state=_NAMES[facts.status],
+        transaction_timeout_ms=facts.timeout_ms,
+        transaction_start_time_ms=facts.start_time,
+        producer_id=facts.producer_id,
+        producer_epoch=facts.producer_epoch,
+        topics=list(topics.values()),
+    )
+
+
+class TransactionListing:
+    """The answer to a ListTransactions request: `advance` until it `is_done`, then take the `response`."""
+
+    def __init__(
+        self,
+        request: ListTransactionsRequest,
+        ids: Iterable[TransactionalId],
+        now: int,
+        *,
+        error: ErrorCode = ErrorCode.NONE,
+    ) -> None:
+        """ids: all that the coordinator has. now: the time, in milliseconds. error: of the coordinator."""
+        self.response = ListTransactionsResponse(
+            unknown_state_filters=[name for name in request.state_filters if name not in _STATUSES],
+            transaction_states=[],
+        )
+        self._selection: PatternSelection | None = None
+        self._transactions: dict[str, ListedTransaction] = {}
+        if error:
+            self.response = ListTransactionsResponse(error_code=int(error))
+            return
+        pattern: RegularExpression | None = None
+        if request.transactional_id_pattern:
+            try:
+                pattern = RegularExpression(request.transactional_id_pattern)
+            except InvalidPattern:
+                self.response.error_code = int(ErrorCode.INVALID_REGULAR_EXPRESSION)
+                return
+        producer_ids, states = frozenset(request.producer_id_filters), frozenset(request.state_filters)
+        least = request.duration_filter
+        for entry in ids:
+            facts = entry.facts
+            if (
+                facts.status is not TransactionStatus.DEAD
+                and (not producer_ids or facts.producer_id in producer_ids)
+                and (not states or _NAMES[facts.status] in states)
+                and (least < 0 or now - facts.start_time > least)
+            ):
+                self._transactions[entry.name] = ListedTransaction(
+                    transactional_id=entry.name,
+                    producer_id=facts.producer_id,
+                    transaction_state=_NAMES[facts.status],
+                )
+        if pattern is None:
+            self.response.transaction_states = list(self._transactions.values())
+        else:
+            self._selection = PatternSelection(pattern, self._transactions)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the response is whole."""
+        return self._selection is None
+
+    def advance(self, amount: int) -> None:
+        """Match the pattern with more ids, for about this many steps."""
+        selection = self._selection
+        if selection is None:
+            return
+        selection.advance(amount)
+        if selection.is_done:
+            self.response.transaction_states = [self._transactions[name] for name in selection.names]
+            self._selection = None

@@ -5,9 +5,9 @@ codec's bytes over links, so that a run can be kept as a capture. The same fault
 a coordinator.
 """
 
-from coordwire.designs.simulator.faults import random_faults
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
+from coordwire.designs.simulator.runs.simulated_run import random_faults
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord, TapRecords
 from coordwire.designs.simulator.world import World
 from coordwire.testing.fault_plans import PlannedFault, parse_faults, written_faults

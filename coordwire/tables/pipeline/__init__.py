@@ -1,7 +1,6 @@
 """The pipeline: captures and segments into tables, with everything accounted for.
 
-job.py            inputs -> units of work -> a job -> manifest and report
-inputs.py         the files of a run, the units of work that they make, and the table of files
+job.py            inputs -> units of work -> a job -> manifest and report; the table of files
 units.py          one unit of work to rows
 engine.py         what runs units: processes of this machine; coordwire.spark has Spark's engines
 ledger.py         which units are complete, and which files are the pipeline's
@@ -10,8 +9,7 @@ pruning.py        which files are gone, whose rows a run removes
 """
 
 from coordwire.tables.pipeline.engine import Engine, LocalEngine
-from coordwire.tables.pipeline.inputs import inputs_of, plan
-from coordwire.tables.pipeline.job import check, run
+from coordwire.tables.pipeline.job import check, inputs_of, plan, run
 from coordwire.tables.report.summary import PipelineSummary
 from coordwire.tables.storage.names import REPORT
 

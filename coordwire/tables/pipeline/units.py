@@ -37,7 +37,7 @@ from coordwire.capture.answer_errors import KnownAnswers
 from coordwire.capture.body_text import NO_TEXT, body_text, is_refused
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
-from coordwire.codec.transcriber import HAS_CODES
+from coordwire.codec.program import HAS_CODES
 from coordwire.codec.walk import entity_values
 from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError

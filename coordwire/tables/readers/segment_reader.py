@@ -29,8 +29,7 @@ from coordwire.records.batch import HEADER, batch_size
 from coordwire.records.batch_reader import Batches, open_batch
 from coordwire.records.kafka_07 import Kafka07Batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
-from coordwire.segments.log_format import LogFormat, log_format
-from coordwire.segments.names import file_name
+from coordwire.segments.names import LogFormat, file_name, log_format
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.rotation import FirstPacket, rotated
-from coordwire.segments.log_format import log_format
+from coordwire.segments.names import log_format
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, Kind, first_captured

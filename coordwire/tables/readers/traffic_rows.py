@@ -22,14 +22,14 @@ from coordwire.capture.body_text import NO_TEXT, body_text, has_no_codes, known_
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import text
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
-from coordwire.codec.transcriber import HAS_CODES
+from coordwire.codec.program import HAS_CODES
 from coordwire.codec.walk import entity_values
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CoordwireError
 from coordwire.records import UnreadableRange, batches
 from coordwire.records.batch import HEADER
 from coordwire.records.legacy import message_count
-from coordwire.tables.readers.plain_frames import KnownEnds
+from coordwire.tables.readers.frame_rows import KnownEnds
 from coordwire.tables.readers.rows import microseconds
 from coordwire.timeline.consumer_data import id_text
 from coordwire.versions import ApiKey

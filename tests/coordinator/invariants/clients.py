@@ -7,7 +7,7 @@ from typing import Any
 
 from coordwire.coordinator import ShardStatus
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
-from coordwire.coordinator.model.consumer_member import ConsumerGroupState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupState
 from coordwire.designs.simulator import World
 from coordwire.designs.simulator.kafka import ClassicClient, Cluster, GroupClient
 from coordwire.designs.simulator.kafka.classic_client import assigned

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from coordwire.coordinator import Append
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import (
+from coordwire.coordinator.model.consumer_group import (
     LEFT_FOR_NOW,
+    ConsumerGroupModel,
     ConsumerGroupState,
     ConsumerMember,
     MemberState,

@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember, MemberState
+from coordwire.coordinator.model.consumer_group import (
+    LEFT_FOR_NOW,
+    ConsumerGroupModel,
+    ConsumerMember,
+    MemberState,
+)
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,

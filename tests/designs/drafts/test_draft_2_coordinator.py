@@ -7,12 +7,7 @@ from typing import Any
 from coordwire.designs.drafts.actions import Disconnect, DraftPartition, EndSession
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.pinging_coordinator import GroupRegistry
-from coordwire.designs.drafts.zookeeper_operations import (
-    CreateNode,
-    DeleteNode,
-    GetChildren,
-    GetData,
-)
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetChildren, GetData
 from coordwire.messages.draft_2 import (
     Draft2RegisterConsumerResponse,
     Draft2StartFetcherRequest,

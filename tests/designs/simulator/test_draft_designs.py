@@ -25,7 +25,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
 from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
 from coordwire.designs.simulator import PcapWriter, TapRecord, TapRecords, World, parse_faults, random_faults
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, ZOOKEEPER_PORT, add_design
-from coordwire.designs.simulator.drafts.zookeeper_wire import (
+from coordwire.designs.simulator.drafts.zookeeper_node import (
     ask_bytes,
     asked_operations,
     from_wire,

@@ -5,8 +5,7 @@ nodes.
     run = add_design(world, "draft-2", members=4, partitions={"orders": 6})
     world.run(60_000)
 
-zookeeper_wire.py     the messages between processes and ZooKeeper
-zookeeper_node.py     ZooKeeper as a process
+zookeeper_node.py     ZooKeeper as a process, and the messages between it and others
 zookeeper_capture.py  what ZooKeeper's links have, in ZooKeeper's own protocol
 machine_process.py    a machine of `coordwire.designs.drafts` as a process, and its ZooKeeper session; the
                       processors of a broker's socket server, which need time for a message

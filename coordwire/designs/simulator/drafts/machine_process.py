@@ -32,7 +32,7 @@ from coordwire.designs.drafts.actions import (
     OpenSession,
 )
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
-from coordwire.designs.simulator.drafts.zookeeper_wire import (
+from coordwire.designs.simulator.drafts.zookeeper_node import (
     ask_bytes,
     event_from,
     from_wire,

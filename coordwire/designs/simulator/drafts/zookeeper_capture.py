@@ -29,8 +29,8 @@ from coordwire.designs.drafts.zookeeper_operations import (
     SetData,
     Transaction,
 )
-from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT
-from coordwire.designs.simulator.drafts.zookeeper_wire import (
+from coordwire.designs.simulator.drafts.zookeeper_node import (
+    ZOOKEEPER_PORT,
     asked_operations,
     event_from,
     from_wire,

@@ -29,7 +29,7 @@ from statistics import median
 from typing import NamedTuple
 
 from coordwire.designs.simulator.drafts import ZOOKEEPER_PORT
-from coordwire.designs.simulator.drafts.zookeeper_wire import operation_count
+from coordwire.designs.simulator.drafts.zookeeper_node import operation_count
 from coordwire.designs.simulator.message_flow import Deliveries
 from coordwire.designs.simulator.ownership import OwnershipChange
 from coordwire.designs.simulator.runs.every_design import DesignRun, RunNote

@@ -1,4 +1,5 @@
-"""A run of one design from its start to its figures.
+"""A run of one design from its start to its figures; fault plans that a seed draws, the same for each
+design.
 
 Rules: a seed, a design, its sizes and a plan give one run, byte for byte; what observes it takes no part in
 it. A capture leaves out ZooKeeper's messages, which are of no dialect.
@@ -8,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any, BinaryIO
 
 from coordwire.designs.simulator.drafts.zookeeper_capture import ZooKeeperTap
-from coordwire.designs.simulator.faults import random_faults
 from coordwire.designs.simulator.message_flow import MessageFlow
 from coordwire.designs.simulator.runs.every_design import (
     METADATA_MS,
@@ -25,7 +26,8 @@ from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import Latency, World
 from coordwire.testing.fault_plans import PlannedFault
 
-__all__ = ["SimulatedRun", "comparable_faults", "simulate"]
+__all__ = ["SimulatedRun", "comparable_faults", "random_faults", "simulate"]
+
 
 _STARTS_MS = 10_000
 _APART_MS = 500
@@ -119,3 +121,33 @@ def comparable_faults(seed: int, *, members: int, duration_ms: int = 120_000) ->
         )
         for fault in random_faults(seed, members=members, end=end)
     ]
+
+
+# --- faults ---
+
+
+def random_faults(
+    seed: int, *, members: int, coordinators: int = 2, begin: int = 10_000, end: int = 120_000, count: int = 8
+) -> list[PlannedFault]:
+    """A plan by a seed: crashes, freezes, cuts and drops of consumers and coordinators."""
+    random = Random(f"faults/{seed}")
+    plan = []
+    for _ in range(count):
+        at = random.randrange(begin, end, 100)
+        consumer = f"consumer-{random.randint(1, members)}"
+        coordinator = f"coordinator-{random.randint(1, coordinators)}"
+        short, long = random.randrange(500, 8_000, 100), random.randrange(8_000, 60_000, 1_000)
+        plan.append(
+            random.choice([
+                PlannedFault(at, "crash", (consumer,), duration=random.choice([short, long, None])),
+                PlannedFault(at, "crash", (coordinator,), duration=random.choice([short, long])),
+                PlannedFault(at, "freeze", (consumer,), duration=random.choice([short, long])),
+                PlannedFault(at, "freeze", (coordinator,), duration=short),
+                PlannedFault(at, "cut", (consumer, "coordinator-*"), duration=random.choice([short, long])),
+                PlannedFault(at, "drop", (consumer, "coordinator-*")),
+                PlannedFault(at, "drop", ("consumer-*", coordinator)),
+                PlannedFault(at, "slow", (consumer, "*"), ("300ms",), duration=long),
+                PlannedFault(at, "expire", (consumer,)),
+            ])
+        )  # fmt: skip
+    return sorted(plan, key=lambda fault: fault.at)
