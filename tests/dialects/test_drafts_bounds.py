@@ -39,12 +39,13 @@ def read(script: Script) -> DraftGroups:
 
 def largest(group: Any) -> int:
     """The size of the largest of a group's own collections; those of connections by broker count together."""
-    sizes = [
-        sum(map(len, value.values())) if name == "_open" else len(value)
-        for name, value in vars(group).items()
-        if isinstance(value, dict | set | list)
-    ]
-    return max(sizes)
+    collections: dict[str, Any] = {
+        name: value for name, value in vars(group).items() if isinstance(value, dict | set | list)
+    }
+    return max(
+        sum(len(each) for each in value.values()) if name == "_open" else len(value)
+        for name, value in collections.items()
+    )
 
 
 def test_connections_that_do_not_end() -> None:

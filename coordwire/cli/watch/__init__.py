@@ -226,10 +226,10 @@ def _metrics(options: argparse.Namespace, text: Callable[[], str]) -> Iterator[C
     from coordwire.client import SettingsError
     from coordwire.client.settings import address, shown_address
 
-    text: str = options.metrics
+    place: str = options.metrics
     try:
         host, port = address(
-            f"127.0.0.1{text}" if text.startswith(":") else text, default_port=None, any_port=True
+            f"127.0.0.1{place}" if place.startswith(":") else place, default_port=None, any_port=True
         )
     except SettingsError as error:
         raise Failure(f"watch: --metrics: {error}") from None
