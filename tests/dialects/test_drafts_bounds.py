@@ -39,12 +39,9 @@ def read(script: Script) -> DraftGroups:
 
 def largest(group: Any) -> int:
     """The size of the largest of a group's own collections; those of connections by broker count together."""
-    sizes = [
-        sum(map(len, value.values())) if name == "_open" else len(value)
-        for name, value in vars(group).items()
-        if isinstance(value, dict | set | list)
-    ]
-    return max(sizes)
+    sizes = [len(value) for value in vars(group).values() if isinstance(value, dict | set | list)]
+    by_broker: dict[str, set[Any]] = getattr(group, "_open", {})
+    return max(*sizes, sum(len(connections) for connections in by_broker.values()))
 
 
 def test_connections_that_do_not_end() -> None:
