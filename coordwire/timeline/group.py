@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import ConnectionEnd
@@ -99,11 +99,37 @@ class Outage:
     back: Seen | None = None
 
 
+class Connections(Protocol):
+    """Those of groups' members."""
+
+    def end_of(self, name: MemberName) -> ConnectionEnd | None:
+        """The end of the connection of a member's last request, None if it didn't end."""
+
+    def flow_of(self, name: MemberName) -> str | None:
+        """That connection."""
+
+    def speaker_on(self, flow: str, group: str) -> str | None:
+        """The member of a classic group that asked last on a connection."""
+
+
+class UnseenConnections:
+    """Nothing is known of connections."""
+
+    def end_of(self, name: MemberName) -> ConnectionEnd | None:
+        return None
+
+    def flow_of(self, name: MemberName) -> str | None:
+        return None
+
+    def speaker_on(self, flow: str, group: str) -> str | None:
+        return None
+
+
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not drained yet; consumption:
-    for how long partitions had no consumer; clocks: those of its members' sessions; end_of: the end of a
-    member's connection, after its last request, if it ended; coordinator: the address of the broker that last
+    for how long partitions had no consumer; clocks: those of its members' sessions; connections: those
+    of its members; coordinator: the address of the broker that last
     accepted a request about it; brokers: all that did; outage: that of the coordinator, until a request is
     accepted again; unanswered: the requests that it answers at once, and did not answer yet, with their
     connections, the oldest first; holes: those of the capture."""
@@ -121,7 +147,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.clocks = SessionClocks()
-        self.end_of: Callable[[MemberName], ConnectionEnd | None] = _unseen
+        self.connections: Connections = UnseenConnections()
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
@@ -236,7 +262,7 @@ class Group:
     def _alive_until_ns(self, member: Member, place: Seen) -> int | None:
         """Until when a member that is out consumed: it ended its connection, or sent its last request then,
         whatever its coordinator did."""
-        end = self.end_of(MemberName(self.group, member.member_id))
+        end = self.connections.end_of(MemberName(self.group, member.member_id))
         if end is not None and end.sender == "client" and end.time_ns <= (place.time_ns or 0):
             return end.time_ns
         alive_ns = member.asked_ns or member.last_seen_ns
@@ -267,7 +293,7 @@ class Group:
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
         """A static member's partitions are its heir's from now on; they had no consumer since that one's
         connection ended."""
-        end = self.end_of(MemberName(self.group, static.member_id))
+        end = self.connections.end_of(MemberName(self.group, static.member_id))
         end_ns = None if end is None else end.time_ns
         self.consumption.passes(static.member_id, heir.member_id, end_ns, place.time_ns)
         heir.assigned = static.assigned
@@ -399,8 +425,3 @@ def _not_before(time_ns: int | None, place: Seen) -> Seen:
     if time_ns is None or place.time_ns is None or place.time_ns >= time_ns:
         return place
     return place._replace(time_ns=time_ns)
-
-
-def _unseen(name: MemberName) -> ConnectionEnd | None:
-    """Nothing is known of connections."""
-    return None

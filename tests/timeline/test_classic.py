@@ -205,6 +205,33 @@ def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
     assert error.error_code == UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.parametrize(
+    ("flow", "version", "names", "how"),
+    [
+        ("a:1", 5, ["a-id"], "left"),
+        ("a:2", 5, ["a-id"], "left"),  # over a new connection
+        ("b:1", 5, ["a-id"], "removed"),
+        ("b:1", 1, ["a-id"], "removed"),
+        ("c:1", 5, ["a-id"], "removed"),
+        ("a:2", 5, ["a-id", "b-id"], "removed"),
+    ],
+)
+def test_clients_of_one_id_are_told_apart_by_their_connections(
+    flow: str, version: int, names: list[str], how: str
+) -> None:
+    """A LeaveGroup of a's client id: its own, that of a neighbour, or of another machine."""
+    script = Script().steady("a", "b")
+    listed = [MemberIdentity(member_id=name) for name in names]
+    asked = LeaveGroupRequest(group_id="g", members=listed)
+    if version < 3:
+        asked = LeaveGroupRequest(group_id="g", member_id=names[0])
+    request = script.ask(asked, "a", version)
+    request.flow = f"{flow} > {script.broker}"
+    script.answer(request, LeaveGroupResponse())
+    departure = only(script.events(ends=True), MemberLeft)[0]
+    assert (departure.member_id, departure.how) == ("a-id", how)
+
+
 def test_a_fenced_member() -> None:
     script = Script().steady("a", "b")
     script.heartbeat("b", 1, FENCED)

@@ -12,12 +12,18 @@ from coordwire.messages import (
     CreateTopicsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    FetchRequest,
+    FetchResponse,
     MetadataRequest,
     MetadataResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
 )
 from coordwire.messages.create_topics import CreatableTopicResult
 from coordwire.messages.delete_topics import DeletableTopicResult
+from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.timeline.events import LagMeasured
 from tests.timeline.script import Script, only
 from tests.timeline.test_timeline import commit, end
@@ -107,3 +113,58 @@ def test_a_broker_that_has_not_heard_of_the_new_topic_yet_makes_no_other() -> No
     learn(2)
     end(script, 110)
     assert told(script) == [(80, 100, 20, None), (80, 110, 30, None)]
+
+
+def end_by_id(script: Script, number: int, offset: int) -> None:
+    """The high watermark of partition 0 of the topic with this id."""
+    data = PartitionData(partition_index=0, high_watermark=offset, records=b"")
+    topic = FetchableTopicResponse(topic_id=UUID(int=number), partitions=[data])
+    script.answer(script.ask(FetchRequest(), "a", version=13), FetchResponse(responses=[topic]))
+
+
+def commit_by_id(script: Script, number: int, offset: int) -> None:
+    """A commit in partition 0 of the topic with this id."""
+    one = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(topic_id=UUID(int=number), partitions=[one])
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=4, member_id="a-id", topics=[topic]
+    )
+    script.answer(script.ask(request, "a", version=10), OffsetCommitResponse())
+
+
+@pytest.mark.parametrize("between", [[metadata(2)], [deleted()], [deleted(), created(2)]])
+def test_what_comes_late_of_the_topic_before_is_not_of_the_new_one(between: list[Exchange]) -> None:
+    """A consumer still fetches and commits by the old id, of which a broker has not heard that it is past."""
+    script = Script()
+    for request, response in [metadata(1), *between]:
+        script.answer(script.ask(request, "a"), response)
+    commit_by_id(script, 1, 80)
+    script.now += 2
+    end(script, 7)
+    script.now += 2
+    commit(script, 3)
+    script.now += 2
+    end_by_id(script, 1, 100)
+    assert told(script) == [(3, 7, 4, None)]
+
+
+def test_a_commit_between_a_deletion_and_the_new_topic_is_of_neither() -> None:
+    """Its coordinator has not heard of the deletion yet."""
+    script = Script()
+    for request, response in [metadata(1), deleted()]:
+        script.answer(script.ask(request, "a"), response)
+    commit(script, 80)
+    request, response = metadata(2)
+    script.answer(script.ask(request, "a"), response)
+    script.now += 2
+    end(script, 0)
+    assert told(script) == []
+
+
+def test_the_id_of_the_topic_that_is_decides_nothing_else() -> None:
+    script = Script()
+    for request, response in [metadata(1), metadata(2)]:
+        script.answer(script.ask(request, "a"), response)
+    end_by_id(script, 2, 7)
+    commit_by_id(script, 2, 3)
+    assert told(script) == [(3, 7, 4, None)]

@@ -58,18 +58,18 @@ class ClassicGroup(ClassicState):
 
     # --- leaving ---
 
-    def leave_request(self, message: Any, client_id: str | None, place: Seen) -> None:
+    def leave_request(self, message: Any, asking: FrameEntry, place: Seen) -> None:
         self._confirmed_leavers.clear()
-        self._leaving = {leaver.member_id: (place, leaver) for leaver in leavers(self, client_id, message)}
+        self._leaving = {leaver.member_id: (place, leaver) for leaver in leavers(self, asking, message)}
 
     def leave_response(
-        self, request: Any, client_id: str | None, message: Any, place: Seen, request_place: Seen
+        self, request: Any, asking: FrameEntry, message: Any, place: Seen, request_place: Seen
     ) -> None:
         if message.error_code:
             self._leaving.clear()
             self.refused(message.error_code, request.member_id, place)
             return
-        leaving = leavers(self, client_id, request, message)
+        leaving = leavers(self, asking, request, message)
         for answer in message.members:
             if answer.error_code and self._leaving.pop(answer.member_id, None) is not None:
                 self.refused(answer.error_code, answer.member_id, place)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import subscribe_by_offer
 from coordwire.timeline.events import Leaving
-from coordwire.timeline.evidence import Seen, remember
+from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 
@@ -104,9 +104,9 @@ class Leaver(NamedTuple):
     departure: Leaving
 
 
-def leavers(group: Group, client_id: str | None, request: Any, message: Any = None) -> list[Leaver]:
-    """The members that a LeaveGroup takes out, by its answer, with their reasons. client_id: whose request it
-    is; message: None before the answer."""
+def leavers(group: Group, asking: FrameEntry, request: Any, message: Any = None) -> list[Leaver]:
+    """The members that a LeaveGroup takes out, by its answer, with their reasons. asking: the frame of the
+    request; message: None before the answer."""
     answered = () if message is None else message.members
     refused = {(answer.member_id, answer.group_instance_id) for answer in answered if answer.error_code}
     departing = []
@@ -117,10 +117,29 @@ def leavers(group: Group, client_id: str | None, request: Any, message: Any = No
         if name and (answer.member_id, instance_id) not in refused:
             reason = getattr(answer, "reason", None)
             member = group.members.get(name)
-            is_own = member is None or member.client_id is None or member.client_id == client_id
+            is_own = member is None or (
+                member.client_id in (None, asking.client_id)
+                and _may_be_of(group, name, asking.flow, alone=len(request.members) < 2)
+            )
             is_removed = not is_own or (reason or "").startswith(BY_ADMIN)
             departing.append(Leaver(name, reason, "removed" if is_removed else "left"))
     return departing
+
+
+def _may_be_of(group: Group, member_id: str, flow: str, *, alone: bool) -> bool:
+    """Whether a LeaveGroup of its client's id may be a member's own, by the connection: some clients have a
+    new one for it. alone: whether it lists no other member."""
+    own = group.connections.flow_of(MemberName(group.group, member_id))
+    if own in (None, flow):
+        return True
+    speaker = group.connections.speaker_on(flow, group.group)
+    is_others = speaker is not None and speaker != member_id and speaker in group.members
+    return alone and not is_others and _address(own) == _address(flow)
+
+
+def _address(flow: str | None) -> str:
+    """The client's, without its port."""
+    return (flow or "").partition(" > ")[0].rpartition(":")[0]
 
 
 def is_heir(joining: Member, place: Seen, static: Member) -> bool:

@@ -88,7 +88,9 @@ class OtherAnswers:
     def _delete_topics(self, message: Any) -> None:
         for result in message.responses:
             if not result.error_code:
-                self._commits.lag.deleted(result.name or self._names.name_of(id_text(result.topic_id)))
+                name = result.name or self._names.name_of(id_text(result.topic_id))
+                self._names.delete(name)
+                self._commits.lag.deleted(name)
 
     def _coordinator(
         self, entry: FrameEntry, request: Any, message: Any, place: Seen

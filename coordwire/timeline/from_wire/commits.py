@@ -8,8 +8,8 @@ its code.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 from uuid import UUID
 
 from coordwire._speedups.rows import row_maker
@@ -40,13 +40,23 @@ _committed, _reset = row_maker(OffsetCommitted), row_maker(OffsetReset)
 _new = tuple.__new__  # a named tuple's own goes through a function
 
 
-class Commits:
-    """The commits of groups, and their transactions. name_of: a topic's name by its id."""
+class Topics(Protocol):
+    """The topics that are known by their ids."""
 
-    def __init__(self, name_of: Callable[[str], str]) -> None:
+    def name_of(self, topic: str) -> str:
+        """A topic's name by its id."""
+
+    def is_past(self, topic_id: str) -> bool:
+        """Whether the topic of an id was deleted, or another one has its name now."""
+
+
+class Commits:
+    """The commits of groups, and their transactions. topics: by their ids."""
+
+    def __init__(self, topics: Topics) -> None:
         self.lag = Lag()
         self.costs = Costs(self.lag)
-        self._name_of = name_of
+        self._topics = topics
         self._groups: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
     # --- commits ---
@@ -68,7 +78,7 @@ class Commits:
         client_id, generation = entry.client_id, request.generation_id_or_member_epoch
         time_ns, source, number, packet = place
         for topic in request.topics:
-            name = self._topic(topic)
+            name, is_past = self._topic(topic), self._is_past(topic)
             for part in topic.partitions:
                 partition, offset = part.partition_index, part.committed_offset
                 topic_partition = _new(TopicPartition, (name, partition))
@@ -78,7 +88,7 @@ class Commits:
                     partition, offset, part.committed_leader_epoch, part.committed_metadata, code,
                     transactional_id, False,
                 ))  # fmt: skip
-                if code:
+                if code or is_past:
                     continue
                 if generation == NO_GENERATION and member_id is None and transactional_id is None:
                     before = self.lag.committed_of(group, topic_partition)
@@ -113,9 +123,9 @@ class Commits:
         ]
         for group, topics in groups:
             for topic in topics:
-                name = self._topic(topic)
+                name, is_past = self._topic(topic), self._is_past(topic)
                 for part in topic.partitions:
-                    if part.error_code == 0:
+                    if part.error_code == 0 and not is_past:
                         topic_partition = TopicPartition(name, part.partition_index)
                         yield from self.lag.committed(group, topic_partition, part.committed_offset, place)
 
@@ -125,7 +135,9 @@ class Commits:
         """The ends of partitions in a Fetch's answer, those with an error apart."""
         ends: list[PartitionEnd] = []
         for topic in message.responses:
-            name = topic.topic or self._name_of(id_text(topic.topic_id))
+            name = topic.topic or self._topic(topic)
+            if self._is_past(topic):
+                continue
             for part in topic.partitions:
                 if part.error_code == 0:
                     ends.append((_new(TopicPartition, (name, part.partition_index)), part.high_watermark))
@@ -225,6 +237,11 @@ class Commits:
             )  # fmt: skip
 
     def _topic(self, topic: Any) -> str:
-        name: str = topic.name
+        name: str = getattr(topic, "name", "")
         topic_id: UUID | None = getattr(topic, "topic_id", None)
-        return name or (self._name_of(id_text(topic_id)) if topic_id is not None else "")
+        return name or (self._topics.name_of(id_text(topic_id)) if topic_id is not None else "")
+
+    def _is_past(self, topic: Any) -> bool:
+        """Whether it is given by its id, and is not the topic that has its name now."""
+        topic_id: UUID | None = getattr(topic, "topic_id", None)
+        return topic_id is not None and topic_id.int != 0 and self._topics.is_past(id_text(topic_id))

@@ -253,6 +253,11 @@ class ConnectionEnds:
             if (requests := self._last_requests.get(MemberName(group.group, member_id))) is not None:
                 yield requests.flow
 
+    def flow_of(self, name: MemberName) -> str | None:
+        """The connection of a member's last request."""
+        requests = self._last_requests.get(name)
+        return None if requests is None else requests.flow
+
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         """The end of the connection of a member's last request, None if it didn't end."""
         requests = self._last_requests.get(name)
@@ -263,6 +268,11 @@ class ConnectionEnds:
         """The end of a connection, None if it did not end."""
         connection = self._known.get(flow)
         return None if connection is None else connection.end
+
+    def speaker_on(self, flow: str, group: str) -> str | None:
+        """The member of a classic group that asked last on a connection."""
+        name = self._speakers.get(flow, {}).get((group, "classic"))
+        return None if name is None else name.member_id
 
     def speakers_of(self, flow: str) -> Iterable[tuple[GroupKey, MemberName]]:
         """The members whose requests came on a connection, by their groups."""

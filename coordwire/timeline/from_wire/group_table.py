@@ -65,13 +65,24 @@ class TopicsById:
                 remember(self._ids, topic.name, topic_id, MOST_TOPICS)
         return anew
 
+    def delete(self, name: str) -> None:
+        """The topic of this name was deleted: the one that comes after it has another id."""
+        if self._ids.get(name):
+            self._ids[name] = ""
+            self.changes += 1
+
+    def is_past(self, topic_id: str) -> bool:
+        """Whether the topic of an id was deleted, or another one has its name now."""
+        name = self._names.get(topic_id)
+        return name is not None and self._ids.get(name) != topic_id
+
     def name_of(self, topic: str) -> str:
         """A topic's name by its id; the id where the name isn't known."""
         return self._names.get(topic, topic)
 
     def id_of(self, topic: str) -> str:
         """A topic's id by its name; the name where the id isn't known."""
-        return self._ids.get(topic, topic)
+        return self._ids.get(topic) or topic
 
 
 def kept_as(kind: Kind) -> Kind:
@@ -218,7 +229,7 @@ class GroupTable:
             modern = ModernGroup(group_id, kind, self._names.name_of, self._known)
             modern.holes, modern.topic_changes = self.holes, self.topic_changes
             if self._ends is not None:
-                modern.end_of = self._ends.end_of
+                modern.connections = self._ends
             remember(self.every, (group_id, kind), modern, MOST_GROUPS)
         assert isinstance(modern, ModernGroup)
         return modern
@@ -234,6 +245,6 @@ class GroupTable:
         if isinstance(group, ModernGroup):
             group.topic_changes = self.topic_changes
         if self._ends is not None:
-            group.end_of = self._ends.end_of
+            group.connections = self._ends
         remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
         return group

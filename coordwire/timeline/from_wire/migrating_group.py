@@ -234,15 +234,15 @@ class ConsumerGroup(ModernGroup):
         if member is not None and member.classic:
             self._alive(member, place)
 
-    def leave_request(self, message: Any, client_id: str | None, place: Seen) -> None:
+    def leave_request(self, message: Any, asking: FrameEntry, place: Seen) -> None:
         """It counts once it is answered."""
 
     def leave_response(
-        self, request: Any, client_id: str | None, message: Any, place: Seen, request_place: Seen
+        self, request: Any, asking: FrameEntry, message: Any, place: Seen, request_place: Seen
     ) -> None:
         if message.error_code:
             return
-        for name, reason, departure in leavers(self, client_id, request, message):
+        for name, reason, departure in leavers(self, asking, request, message):
             trigger = self.goes(name, request_place, departure, reason or "LeaveGroup", reason=reason)
             self.departed(trigger, request_place, place)
 

@@ -123,7 +123,7 @@ class Timeline:
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends)
         self._coordinators = Coordinators(self._groups, self._ends)
-        self._commits = Commits(self._names.name_of)
+        self._commits = Commits(self._names)
         self._dialect = dialect
         self._dialect_groups: DialectGroups | None = None
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
@@ -446,7 +446,7 @@ class Timeline:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
         if key == _LEAVE:
-            group.leave_request(message, entry.client_id, place)
+            group.leave_request(message, entry, place)
             return ()
         if key == _JOIN:
             group.join_request(entry, message, place, host_of(entry))
@@ -458,7 +458,8 @@ class Timeline:
         """A member's request waits for its answer."""
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
-            self._ends.asks(entry, group_id, member_id, _KEPT_AS[key], place)
+            speaker = "" if key == _LEAVE else member_id  # another client may send it
+            self._ends.asks(entry, group_id, speaker, _KEPT_AS[key], place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
@@ -577,7 +578,7 @@ class Timeline:
         elif entry.api_key == _SYNC:
             group.sync_response(request, message, request_entry, place, host_of(request_entry))
         else:
-            group.leave_response(request, request_entry.client_id, message, place, asked_place)
+            group.leave_response(request, request_entry, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)
 
 
