@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             gc.freeze()
     except Failure as failure:
         text = "\n".join(map(shown, f"{failure}".split("\n")))
-        print(f"coordwire: {text}", file=sys.stderr)
+        print(terminal.folded_text(f"coordwire: {text}", sys.stderr), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if error.name not in OF_OTHER_SYSTEMS:
@@ -141,7 +141,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         lines = [self._usage(), f"{self.prog}: error: {shown(message)}", f"{self.prog} --help says more"]
-        self.exit(2, "".join(f"{line}\n" for line in lines))
+        self.exit(2, terminal.folded_text("\n".join(lines), sys.stderr) + "\n")
 
     def format_help(self) -> str:
         """The help, with the short usage and an example first."""
