@@ -123,6 +123,22 @@ def test_incidents_come_first_and_name_what_shows_them(run: Run, monkeypatch: py
     assert "NOT_COORDINATOR" not in text
 
 
+@pytest.mark.parametrize("words", [(), ("--summary",), ("--events",)])
+def test_several_groups_begin_with_the_worst_incident_of_all(run: Run, words: tuple[str, ...]) -> None:
+    """Its group, when it was, who, and what it cost, in the words of that group's own verdict."""
+    _, *lines = run("timeline", *words, AWAY).text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("──"))
+    text = " ".join(" ".join(lines[:first]).split())
+    head, at, worst = text.partition("the worst in new at ")
+    assert (head, at) == ("3 groups: 12 incidents in 3 of them, ", "the worst in new at ")
+    assert worst.startswith("15:15:37.0: #2 (n2) not heard since")
+    assert worst.endswith("orders-2..3 had no consumer for up to 18.3 s")
+    own = {name: " ".join(" ".join(block).split()) for name, block in blocks("\n".join(lines)).items()}
+    assert f"incidents, the worst at {worst} " in own["new"]
+    one = run("timeline", *words, "--group", "cls", AWAY).text
+    assert " groups: " not in one
+
+
 def test_a_rebalance_in_full_has_assignments_and_its_number(run: Run) -> None:
     story = run("timeline", "--format", "story", "--group", "cls", "--rebalance", "5", AWAY).text
     assert "Rebalance 5 of 7: #3 (c1) timed out" in story

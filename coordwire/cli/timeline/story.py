@@ -15,7 +15,9 @@ from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import folded, rich_console
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.contents import common_verdict
 from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
+from coordwire.timeline.story.overview import wrapped
 from coordwire.timeline.story.wording import day, duration, stamp
 
 MOST_NAMED = 10
@@ -80,6 +82,11 @@ class StoryFormat:
             self._refuse_if_none_has(self._rebalance, blocks)
         if groups and self._heading:
             self._show([(self._heading, "plain")], 3)
+        if len(blocks) > 1 and self._rebalance is None:
+            text = common_verdict([block.contents for block in blocks])
+            self._write_lines(
+                ([("   ", "plain"), (line, "head")] for line in wrapped(text, self._width, 3)), 3
+            )
         for number, block in enumerate(blocks):
             if number:
                 self._console.print()
