@@ -20,7 +20,7 @@ from coordwire.timeline.story.collected import CollectedGroup
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.incidents import Incident, incidents
 from coordwire.timeline.story.member_numbers import MemberNumbers, Stay
-from coordwire.timeline.story.rebalance_table import TableRow, rows
+from coordwire.timeline.story.rebalance_table import TableRow, folded, rows
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import (
     LEAVINGS,
@@ -203,6 +203,11 @@ class StoryContents:
     def numbered(self) -> int:
         """How many rebalances have a number, from 1 on."""
         return self.rows[-1].numbers[-1] if self.rows else 0
+
+    @cached_property
+    def table_rows(self) -> list[TableRow]:
+        """The rows of the table, of which one may be a loop of many."""
+        return folded(self.rows)
 
     def row(self, number: int) -> TableRow:
         """The row with the rebalance of a number, which it has."""

@@ -69,7 +69,7 @@ class Overview:
                     head = " " * len(head)
         if contents.rows:
             yield [(contents.rebalances_title(), "head")]
-            yield from table(contents.rows, contents.numbers, self._width)
+            yield from table(contents.table_rows, contents.numbers, self._width)
         yield from self._presence()
 
     def _presence(self) -> Iterator[Pieces]:
