@@ -219,7 +219,7 @@ def command_words() -> Iterator[list[str]]:
 
 
 def _help(words: list[str]) -> str:
-    return _run(*words, "--help", COLUMNS="80")
+    return _run(*words, "--help-all" if words == ["decode"] else "--help", COLUMNS="80")
 
 
 def _run(*words: str, **variables: str) -> str:

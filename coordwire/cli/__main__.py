@@ -61,6 +61,9 @@ EXAMPLES = {
 }
 """A command line of each command, with which its help opens."""
 
+WHOLE_HELP, FURTHER = "--help-all", "other protocols"
+"""The option that shows more help than a screen, and the group of options that is in that alone."""
+
 INTERRUPTED = 130
 _SPARE_BYTES = 4 << 20
 """Memory that is freed when there is not enough, so that this can be reported. Nothing is written to it."""
@@ -86,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             gc.freeze()
     except Failure as failure:
         text = "\n".join(map(shown, f"{failure}".split("\n")))
-        print(f"coordwire: {text}", file=sys.stderr)
+        print(terminal.folded_text(f"coordwire: {text}", sys.stderr), file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if error.name not in OF_OTHER_SYSTEMS:
@@ -135,21 +138,30 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors have three lines: the usage; what is wrong, with the nearest known name; where
     help is. Arguments are repeated without what moves a terminal's cursor."""
 
+    is_whole = False
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"formatter_class": _HelpFormatter} | options)
         self.set_defaults(parser=self)  # the innermost of those that read a command line
 
     def error(self, message: str) -> NoReturn:
         lines = [self._usage(), f"{self.prog}: error: {shown(message)}", f"{self.prog} --help says more"]
-        self.exit(2, "".join(f"{line}\n" for line in lines))
+        self.exit(2, terminal.folded_text("\n".join(lines), sys.stderr) + "\n")
 
     def format_help(self) -> str:
-        """The help, with the short usage and an example first."""
+        """The help, with the short usage and an example first: one screen. What few need is in that of
+        `--help-all`."""
         words = self.prog.partition(" ")[2]
         usage = f"{self._usage().removeprefix('usage: ')}\nexample: coordwire {EXAMPLES[words]}"
         self.usage = usage.replace("%", "%%")
-        if (make_epilog := self.get_default("make_epilog")) is not None:  # what only the help needs to import
-            self.epilog = make_epilog()
+        make_epilog = self.get_default("make_epilog")
+        if make_epilog is None:
+            return super().format_help()
+        if self.is_whole:
+            self.epilog = make_epilog()  # what only the help needs to import
+        else:
+            self.epilog = f"{self.prog} {WHOLE_HELP} has the fields of expressions, and {FURTHER}."
+            self._action_groups = [group for group in self._action_groups if group.title != FURTHER]
         return super().format_help()
 
     def _usage(self) -> str:
@@ -180,6 +192,16 @@ class _Parser(argparse.ArgumentParser):
         name = word.partition("=")[0]
         flags = [flag for action in self._actions for flag in action.option_strings]
         self.error(f"unknown option {name}{suggestion(name, flags)}")
+
+
+class _WholeHelp(argparse.Action):
+    """Prints the help with all that `--help` leaves out."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        assert isinstance(parser, _Parser)
+        parser.is_whole = True
+        parser.print_help()
+        parser.exit()
 
 
 def _either(names: list[str]) -> str:
@@ -311,6 +333,10 @@ def _parser(
         command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name in modules:
             modules[name].configure(command)
+        if command.get_default("make_epilog") is not None:
+            command.add_argument(
+                WHOLE_HELP, action=_WholeHelp, nargs=0, help="show this help with all options and the fields"
+            )
     return parser
 
 

@@ -14,10 +14,13 @@ from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import NOTHING, is_fully_decoded, withheld
 from coordwire.capture.redaction.secret_fields import WIDE
-from coordwire.cli.terminal import packets
+from coordwire.cli.terminal import folded_text, packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, show_body, show_message
+
+WORDS = 35
+"""The column in which the meaning of bytes begins."""
 
 
 class HexFormat:
@@ -28,7 +31,7 @@ class HexFormat:
         self._strict = strict
 
     def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(f"# {_title(entry, digits)}\n")
+        sys.stdout.write(folded_text(_title(entry, digits), sys.stdout, prefix="# ") + "\n")
         if isinstance(entry, UnreadableRange):
             _write(self._unreadable(entry))
         else:
@@ -91,7 +94,7 @@ def _refused(entry: FrameEntry) -> Iterator[str]:
 
 
 def _write(lines: Iterator[str] | list[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.writelines(f"{folded_text(line, sys.stdout, WORDS)}\n" for line in lines)
 
 
 def _withheld(offset: int, length: int, path: str) -> str:

@@ -27,6 +27,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
 from coordwire.capture.rotation import FirstPacket, first_packet, is_capture_name, rotated
 from coordwire.cli import Failure, progress
+from coordwire.cli.terminal import folded_text
 from coordwire.errors import CodecUnavailable, counted
 
 __all__ = [
@@ -177,7 +178,7 @@ def note(text: str) -> None:
     """Write a line to standard error, after the output so far."""
     sys.stdout.flush()
     progress.clear()
-    print(f"coordwire: {text}", file=sys.stderr)
+    print(folded_text(f"coordwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def failure(name: str, error: OSError | ValueError) -> Failure:

@@ -6,7 +6,8 @@ encoding lacks is replaced by an error handler of Python's codecs: signs have a 
 anything else is escaped as in Python's literals.
 
 Rules: the handler is set once, where a command starts; a stream that is not Python's own text stream is left
-alone; a command that cannot work without rich refuses with the command that installs it.
+alone; a command that cannot work without rich refuses with the command that installs it. On a terminal no
+line is wider than that, and none breaks within a word that fits; elsewhere a line stays one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ __all__ = [
     "STYLES",
     "TrimmedOutput",
     "columns",
+    "folded",
+    "folded_text",
     "line_writer",
     "packets",
     "prepare",
@@ -27,8 +30,8 @@ import codecs
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from coordwire.capture.printable import Pieces
@@ -51,6 +54,9 @@ SLOW_NS = 1_000_000_000
 
 COLUMNS = 80
 """The width of a line where there is no terminal."""
+
+CONTINUED = 4
+"""Columns by which a line that goes on is indented further."""
 
 CHUNK = 200
 """Lines that are written together."""
@@ -150,6 +156,42 @@ def rich_console(subject: str, file: TextIO | None = None) -> Console:
     return Output(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
 
 
+def folded(line: Pieces, width: int, margin: int) -> Iterator[Pieces]:
+    """A line as lines of at most so many columns, broken between words. margin: columns before the lines that
+    follow the first."""
+    text = "".join(part for part, _ in line).rstrip()
+    margin = min(margin, width // 2)
+    start, room, before = 0, width, ""
+    while len(text) - start > room:
+        break_at = text.rfind(" ", start + 1, start + room + 1)
+        end = break_at if text[start:break_at].strip() and break_at > start else start + room
+        yield [(before, "plain"), *_between(line, start, end)]
+        start = len(text) - len(text[end:].lstrip(" "))
+        room, before = max(width - margin, 1), " " * margin
+    yield [(before, "plain"), *_between(line, start, len(text))]
+
+
+def _between(line: Pieces, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """The pieces of a part of a line."""
+    at = 0
+    for part, style in line:
+        piece = part[max(start - at, 0) : max(end - at, 0)]
+        if piece:
+            yield piece, style
+        at += len(part)
+
+
+def folded_text(text: str, file: TextIO, margin: int = CONTINUED, *, prefix: str = "") -> str:
+    """Lines for a stream, folded where it is a terminal. margin: columns before the lines that go on; prefix:
+    what each line begins with."""
+    width = max(columns() - len(prefix), 20) if file.isatty() else len(text) + 1
+    return "\n".join(
+        prefix + "".join(part for part, _ in pieces)
+        for line in text.split("\n")
+        for pieces in folded([(line, "plain")], width, margin)
+    )
+
+
 def line_writer() -> Callable[[Iterable[Pieces]], None]:
     """A function that writes lines to standard output: in colours where that is a terminal and rich is
     installed, else as plain text."""
@@ -164,8 +206,10 @@ def line_writer() -> Callable[[Iterable[Pieces]], None]:
     if not console.is_terminal and console.color_system is None:
         return _write_plainly
 
+    width = max(console.width, 20)
+
     def write(lines: Iterable[Pieces]) -> None:
-        remaining = iter(lines)
+        remaining = chain.from_iterable(folded(line, width, _margin(line)) for line in lines)
         while chunk := list(islice(remaining, CHUNK)):
             block = Text("\n").join(
                 Text.assemble(*((part, STYLES[style]) for part, style in line)) for line in chunk
@@ -173,6 +217,11 @@ def line_writer() -> Callable[[Iterable[Pieces]], None]:
             console.print(block, soft_wrap=True)
 
     return write
+
+
+def _margin(line: Pieces) -> int:
+    text = "".join(part for part, _ in line[:2])
+    return len(text) - len(text.lstrip()) + CONTINUED
 
 
 def plain_text(line: Pieces) -> str:

@@ -26,6 +26,9 @@ from .conftest import CAPTURES, Run
 GROUP = CAPTURES / "kpy__tansu__group-range.pcap"
 MOST_LINES = 3
 
+SCREEN = 64
+"""Lines of a terminal."""
+
 
 # --- usage errors ---
 
@@ -99,9 +102,25 @@ def test_help_opens_with_an_example_and_fits_a_terminal(
     assert [line for line in lines if len(line) > 80 or line.endswith(" ")] == []
 
 
+@pytest.mark.parametrize("command", [[], ["segment"], *COMMAND_LINES], ids=" ".join)
+def test_help_fits_a_screen(run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(run(*command, "--help").text.splitlines()) <= SCREEN
+
+
+def test_all_of_the_help_of_decode(run: Run) -> None:
+    short, whole = run("decode", "--help").text, run("decode", "--help-all").text
+    assert set(re.findall(r"--[a-z-]+", short)) < set(re.findall(r"--[a-z-]+", whole))
+    assert "coordwire decode --help-all has the fields of expressions" in short
+    for part in ("other protocols:", "filter expressions:", "comparisons"):
+        assert part in whole
+        assert part not in short
+
+
 @pytest.mark.parametrize("command", ["decode", "explain", "timeline", "pipeline"])
 def test_options_for_other_protocols_come_last(run: Run, command: str) -> None:
-    before, _, last = run(command, "--help").text.partition("\nother protocols:\n")
+    option = "--help-all" if command == "decode" else "--help"
+    before, _, last = run(command, option).text.partition("\nother protocols:\n")
     _, block, *_ = last.split("\n\n")
     expected = (
         ["--dialect", "--type-id", "--auto-commit"] if command in ("decode", "explain") else ["--dialect"]

@@ -337,7 +337,7 @@ def test_length_and_depth_are_bounded() -> None:
 
 
 def test_every_field_has_a_word_in_the_help(run: Run) -> None:
-    help = run("decode", "--help").text
+    help = run("decode", "--help-all").text
     for name, field in FIELDS.items():
         assert re.search(rf"\b{name}\b", help)
         assert field.summary

@@ -7,14 +7,15 @@ events in JSON.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordwire.timeline.events import MemberJoined, RebalanceEnded
+from coordwire.timeline.events import Cause, MemberJoined, Moved, Outcome, RebalanceEnded
 from coordwire.timeline.story.member_numbers import MemberNumbers
-from coordwire.timeline.story.rebalance_table import TableRow, causes, table
+from coordwire.timeline.story.rebalance_table import TableRow, causes, cells, folded, rows, table
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 
@@ -25,6 +26,7 @@ RECORDINGS = [
 ]
 AWAY = RECORDINGS[-1]
 WIDTHS = (80, 100, 140)
+SECOND = 1_000_000_000
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +125,22 @@ def test_incidents_come_first_and_name_what_shows_them(run: Run, monkeypatch: py
     assert "NOT_COORDINATOR" not in text
 
 
+@pytest.mark.parametrize("words", [(), ("--summary",), ("--events",)])
+def test_several_groups_begin_with_the_worst_incident_of_all(run: Run, words: tuple[str, ...]) -> None:
+    """Its group, when it was, who, and what it cost, in the words of that group's own verdict."""
+    _, *lines = run("timeline", *words, AWAY).text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("──"))
+    text = " ".join(" ".join(lines[:first]).split())
+    head, at, worst = text.partition("the worst in new at ")
+    assert (head, at) == ("3 groups: 12 incidents in 3 of them, ", "the worst in new at ")
+    assert worst.startswith("15:15:37.0: #2 (n2) not heard since")
+    assert worst.endswith("orders-2..3 had no consumer for up to 18.3 s")
+    own = {name: " ".join(" ".join(block).split()) for name, block in blocks("\n".join(lines)).items()}
+    assert f"incidents, the worst at {worst} " in own["new"]
+    one = run("timeline", *words, "--group", "cls", AWAY).text
+    assert " groups: " not in one
+
+
 def test_a_rebalance_in_full_has_assignments_and_its_number(run: Run) -> None:
     story = run("timeline", "--format", "story", "--group", "cls", "--rebalance", "5", AWAY).text
     assert "Rebalance 5 of 7: #3 (c1) timed out" in story
@@ -155,6 +173,36 @@ def test_each_rebalance_has_a_number_by_which_it_is_found(path: Path, run: Run) 
             for number in {span[0], span[-1]}:
                 full = run("timeline", "--group", group, "--rebalance", number, path).text
                 assert f"Rebalance{several} {name} of {len(outcomes)}: " in full
+
+
+def rejoined(number: int, *, cause: Cause = "leader_rejoined", outcome: Outcome = "steady") -> RebalanceEnded:
+    """A rebalance in which nothing moves, 3 ms long, a second after the one before."""
+    return RebalanceEnded(
+        group="g", time_ns=number * SECOND, source="x", number=number, packet=number, kind="classic",
+        outcome=outcome, cause=cause, member_id="m", inferred=False, detail="",
+        began_ns=number * SECOND - 3_000_000, joined_ns=None, ended_ns=number * SECOND,
+        length_ns=3_000_000, generation_before=number - 1, generation=number, protocol=None, leader=None,
+        members=("m", "n"), last_to_join=None, assignments=(), moved=(),
+    )  # fmt: skip
+
+
+def test_a_loop_is_one_row() -> None:
+    """Of which each rebalance keeps its number; fewer, a pause, and what moves partitions end it."""
+    numbers = MemberNumbers.of([])
+    loop = [rejoined(number) for number in range(1, 40)]
+    loop += [rejoined(number, cause="member_rejoined", outcome="not_needed") for number in range(40, 46)]
+    (row,) = folded(rows(loop))
+    assert cells(row, numbers)[:4] == [
+        "1–45", "00:00:00.9", "135 ms", "45 times: leader m joins again, m joins again; 6 not needed",
+    ]  # fmt: skip
+    assert [row.name for row in rows(loop)] == [f"{number}" for number in range(1, 46)]
+    moved = (Moved("t", 0, None, "m"),)
+    for between in (rejoined(20, cause="member_left"), replace(rejoined(20), moved=moved)):
+        names = [row.name for row in folded(rows([*loop[:19], between, *loop[20:]]))]
+        assert names == ["1–19", "20", "21–45"]
+    assert len(folded(rows(loop[:9]))) == 9
+    later = [rejoined(number) for number in range(100, 115)]
+    assert [row.name for row in folded(rows([*loop, *later]))] == ["1–45", "46–60"]
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 200])

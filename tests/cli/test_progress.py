@@ -149,9 +149,9 @@ def test_notes_come_on_a_line_of_their_own(tmp_path: Path) -> None:
     short = tmp_path / "short.pcap"
     short.write_bytes(CAPTURE.read_bytes()[:-7])
     output = run("timeline", "--format=json", short, tmp_path / "none.pcap")
-    notes = [line for line in output.terminal.split("\r\n") if "coordwire: " in line]
+    notes = [line for line in output.terminal.split("\r\n") if "coordwire:" in line]
     assert len(notes) >= 2
-    assert all(progress.ERASE in note or note.startswith("coordwire: ") for note in notes)
+    assert all(progress.ERASE in note or note.startswith("coordwire:") for note in notes)
     assert all("%" not in note.rpartition(progress.ERASE)[2] for note in notes)
 
 

@@ -337,6 +337,19 @@ def test_hostile_texts_are_only_texts() -> None:
     assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in actual.heads
 
 
+def test_several_groups_begin_with_the_worst_incident_of_all() -> None:
+    quiet = [joined(0, "m", group="quiet")]
+    lost = [joined(0, "till-a"), joined(1, "till-b"), member_left(20, "till-b", "session_timeout")]
+    text = page(Tables(groups=[*quiet, *lost]), PipelineSummary(files=1))
+    head, _, below = text.partition("<h2>Groups</h2>")[2].partition("</b></p>")
+    assert head == "<p><b>2 groups: 1 incident in payments at 08:17:12.0: #2 (till) fell silent"
+    assert below.startswith("<h3>")
+    alone = page(Tables(groups=lost), PipelineSummary(files=1))
+    assert alone.partition("<h2>Groups</h2>")[2].startswith("<h3>")
+    none = page(Tables(groups=[*quiet, joined(0, "m", group="still")]), PipelineSummary(files=1))
+    assert "<p><b>2 groups: no incident</b></p>" in none
+
+
 def test_what_is_left_out_is_said() -> None:
     gone = [joined(n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]
     gone += [member_left(20 + n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]

@@ -63,7 +63,7 @@ def _span(form: Form) -> str:
 
 
 def describe_text(form: Form, width: int) -> Iterator[str]:
-    yield ", ".join(_title(form))
+    yield from wrap(", ".join(_title(form)), 2, width, "")
     yield from wrap(form["about"], 2, width)
     if "listeners" in form:
         yield from wrap(" ".join(_service(form)), 2, width)

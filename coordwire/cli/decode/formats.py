@@ -36,10 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("tree", "line", "json", "hex", "tsv", *tables.FORMATS),
-        help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
-        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields) and csv: "
-        "columns; with --out, csv and parquet: tables. In csv a text that begins with = + - @ gets a ' "
-        "before it, so that no spreadsheet takes it for a formula",
+        help="tree (default); line: one line a frame; json: one object a line; hex: annotated bytes; tsv "
+        "(default with --fields) and csv: columns, of which csv has a ' before = + - @; with --out, csv and "
+        "parquet: tables",
     )
     parser.add_argument(
         "--fields",

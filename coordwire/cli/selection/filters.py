@@ -106,9 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RANGES",
         help="frames in these packets, as Wireshark counts them: 100-200,350,900-",
     )
-    group.add_argument(
-        "--filter", metavar="EXPRESSION", help="frames that meet an expression, which is described below"
-    )
+    group.add_argument("--filter", metavar="EXPRESSION", help="frames that meet an expression")
 
 
 class EntryNames:

@@ -8,19 +8,17 @@ to go on with.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from coordwire.capture.printable import Pieces, shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
-from coordwire.cli.terminal import rich_console
+from coordwire.cli.terminal import folded, rich_console
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.contents import common_verdict
 from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
+from coordwire.timeline.story.overview import wrapped
 from coordwire.timeline.story.wording import day, duration, stamp
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 MOST_NAMED = 10
 """Groups in an error."""
@@ -78,14 +76,17 @@ class StoryFormat:
             )
 
     def finish(self) -> None:
-        from rich.text import Text
-
         groups = [group for group in self._collected.groups.values() if group.has_lines]
         blocks = [GroupBlock(group, self._width, commits=self._commits) for group in groups]
         if self._rebalance is not None:
             self._refuse_if_none_has(self._rebalance, blocks)
         if groups and self._heading:
-            self._show(Text(self._heading), 3)
+            self._show([(self._heading, "plain")], 3)
+        if len(blocks) > 1 and self._rebalance is None:
+            text = common_verdict([block.contents for block in blocks])
+            self._write_lines(
+                ([("   ", "plain"), (line, "head")] for line in wrapped(text, self._width, 3)), 3
+            )
         for number, block in enumerate(blocks):
             if number:
                 self._console.print()
@@ -94,9 +95,9 @@ class StoryFormat:
             dropped = (
                 f"… {self._collected.left_out:,} earlier events; --format json, --until or --group show them"
             )
-            self._console.print(dropped, style="bold yellow")
+            self._show([(dropped, "busy")], 3)
         if self._command is not None and blocks:
-            self._show(Text(f"Next: {self._command}{self._next(blocks)}", STYLES["note"]), 3)
+            self._show([(f"Next: {self._command}{self._next(blocks)}", "note")], 3)
 
     def _next(self, blocks: Sequence[GroupBlock]) -> str:
         """The options with which the command shows more: of a story its most costly rebalance, of that the
@@ -126,10 +127,8 @@ class StoryFormat:
         self._write_lines(lines, excerpts.margin)
 
     def _write_lines(self, lines: Iterable[Pieces], margin: int) -> None:
-        from rich.text import Text
-
         for line in lines:
-            self._show(Text.assemble(*((text, STYLES[style]) for text, style in line)), margin)
+            self._show(line, margin)
 
     def _refuse_if_none_has(self, rebalance: int, blocks: Sequence[GroupBlock]) -> None:
         """Raise `Failure` where groups were found, and none has a rebalance of this number."""
@@ -146,24 +145,15 @@ class StoryFormat:
             return block.rebalance(self._rebalance)
         return block.overview.head() if self._summary else block.overview.lines()
 
-    def _show(self, text: Text, margin: int) -> None:
-        if self._console.is_terminal:
-            self._hang(text, margin)
-        else:
-            self._console.print(text, soft_wrap=True)
+    def _show(self, line: Pieces, margin: int) -> None:
+        """Write a line; on a terminal its continuation is indented to its words, beyond its time."""
+        from rich.text import Text
 
-    def _hang(self, text: Text, margin: int) -> None:
-        """Write a line; its continuation is indented to its words, beyond its time."""
-        first = text.wrap(self._console, self._console.width)[0]
-        remaining = text.plain[len(first.plain) :].lstrip()
-        first.rstrip()
-        self._console.print(first)
-        if remaining:
-            margin = min(margin, self._console.width // 2)
-            for line in text[-len(remaining) :].wrap(self._console, max(self._console.width - margin, 1)):
-                line.rstrip()
-                line.pad_left(margin)
-                self._console.print(line)
+        lines = folded(line, self._console.width, margin) if self._console.is_terminal else [line]
+        for pieces in lines:
+            self._console.print(
+                Text.assemble(*((text, STYLES[style]) for text, style in pieces)), soft_wrap=True
+            )
 
 
 def _numbered(number: int) -> str:

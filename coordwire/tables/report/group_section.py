@@ -22,7 +22,7 @@ from coordwire.tables.report import plots
 from coordwire.tables.views import once
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
-from coordwire.timeline.story.contents import StoryContents
+from coordwire.timeline.story.contents import StoryContents, common_verdict
 from coordwire.timeline.story.markup import escaped
 from coordwire.timeline.story.story_page import story_html
 
@@ -69,8 +69,11 @@ def sections(reading: TableRows) -> list[str]:
     selected = sorted(sorted(events, key=lambda key: len(events[key]), reverse=True)[:MOST_GROUPS])
     parts = ["<h2>Groups</h2>"] if selected else []
     sources = Counter(group for group, _ in events)
-    for key in selected:
-        parts += _group(key, events[key], lags[key], more_files=sources[key[0]] - 1)
+    stories = {key: _story(events[key]) for key in selected}
+    if len(stories) > 1:
+        parts.append(f"<p><b>{escaped(common_verdict(list(stories.values())))}</b></p>")
+    for key, contents in stories.items():
+        parts += _group(key, contents, lags[key], more_files=sources[key[0]] - 1)
     parts += _left_out(len(events) - len(selected), rows, eventless)
     ended = once(row for row in rows["groups"][:MOST_ROWS] if row.event == "rebalanceEnded")
     lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
@@ -101,11 +104,15 @@ def _left_out(groups: int, rows: Mapping[str, Sequence[Any]], eventless: int) ->
     return [f'<p class="note">{"; ".join(sentences)}.</p>'] if sentences else []
 
 
-def _group(key: StoryKey, events: Iterable[GroupEvent], lag: Sequence[Any], *, more_files: int) -> list[str]:
-    """A group by one input file. more_files: how many more files have a group of this name."""
+def _story(events: Iterable[GroupEvent]) -> StoryContents:
+    """The story of one group."""
     in_order = sorted(events, key=lambda event: event.time_ns or 0)
     (group,) = CollectedEvents(in_order).groups.values()
-    contents = StoryContents(group)
+    return StoryContents(group)
+
+
+def _group(key: StoryKey, contents: StoryContents, lag: Sequence[Any], *, more_files: int) -> list[str]:
+    """A group by one input file. more_files: how many more files have a group of this name."""
     further = counted(more_files, "more file")
     shared = f"; {further} with a group of this name: not to be added up" if more_files else ""
     first_ns, last_ns = contents.totals.first_ns or 0, contents.totals.last_ns or 0

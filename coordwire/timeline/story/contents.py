@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from coordwire.timeline.story.collected import CollectedGroup
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.incidents import Incident, incidents
 from coordwire.timeline.story.member_numbers import MemberNumbers, Stay
-from coordwire.timeline.story.rebalance_table import TableRow, rows
+from coordwire.timeline.story.rebalance_table import TableRow, folded, rows
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import (
     LEAVINGS,
@@ -34,7 +34,7 @@ from coordwire.timeline.story.wording import (
     verdict,
 )
 
-__all__ = ["MemberLine", "StoryContents"]
+__all__ = ["MemberLine", "StoryContents", "common_verdict"]
 
 MOST_IN, MOST_GONE = 200, 40
 """So many members that are in, and that went, are listed."""
@@ -51,6 +51,26 @@ class MemberLine:
 
     number: str
     notes: tuple[str, ...]
+
+
+def common_verdict(stories: Sequence[StoryContents]) -> str:
+    """What happened in several groups: how many have incidents, and which of these cost most time."""
+    concerned = [story for story in stories if story.incidents]
+    groups = count(len(stories), "group")
+    if not concerned:
+        return f"{groups}: no incident"
+    worst = max(concerned, key=lambda story: story._worst_incident.cost_ns)
+    number = sum(len(story.incidents) for story in concerned)
+    head = f"{groups}: {count(number, 'incident')}"
+    if number > 1:
+        head += f" in {len(concerned):,} of them, the worst"
+    return f"{head} in {worst.name} at {_summary(worst._worst_incident)}"
+
+
+def _summary(incident: Incident) -> str:
+    """When it was, what happened, who, what it cost."""
+    deed, *costs = incident.lines
+    return f"{clock(incident.time_ns)}: {', '.join((deed.partition('; ')[0], *costs))}"
 
 
 class StoryContents:
@@ -100,11 +120,13 @@ class StoryContents:
         there is none, the rebalances."""
         if not self.incidents:
             return shown(verdict(self.totals)) if self.totals.rebalances else "no incident"
-        worst = max(self.incidents, key=lambda incident: incident.cost_ns)
-        deed, *costs = worst.lines
         number = len(self.incidents)
         head = "1 incident, at" if number == 1 else f"{number:,} incidents, the worst at"
-        return f"{head} {clock(worst.time_ns)}: {', '.join((deed.partition('; ')[0], *costs))}"
+        return f"{head} {_summary(self._worst_incident)}"
+
+    @property
+    def _worst_incident(self) -> Incident:
+        return max(self.incidents, key=lambda incident: incident.cost_ns)
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """The sentences at the head, the verdict first, each with the name of its style."""
@@ -181,6 +203,11 @@ class StoryContents:
     def numbered(self) -> int:
         """How many rebalances have a number, from 1 on."""
         return self.rows[-1].numbers[-1] if self.rows else 0
+
+    @cached_property
+    def table_rows(self) -> list[TableRow]:
+        """The rows of the table, of which one may be a loop of many."""
+        return folded(self.rows)
 
     def row(self, number: int) -> TableRow:
         """The row with the rebalance of a number, which it has."""

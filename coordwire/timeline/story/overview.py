@@ -17,7 +17,13 @@ from coordwire.timeline.story.rebalance_table import TableRow, causes, table
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import clock
 
-__all__ = ["Overview"]
+__all__ = ["Overview", "wrapped"]
+
+
+def wrapped(text: str, width: int, margin: int) -> list[str]:
+    """A text's lines, which have a margin, for a terminal of a width."""
+    room = max(width - margin, 20)
+    return textwrap.wrap(text, room, break_long_words=True, break_on_hyphens=False) or [""]
 
 
 class Overview:
@@ -63,7 +69,7 @@ class Overview:
                     head = " " * len(head)
         if contents.rows:
             yield [(contents.rebalances_title(), "head")]
-            yield from table(contents.rows, contents.numbers, self._width)
+            yield from table(contents.table_rows, contents.numbers, self._width)
         yield from self._presence()
 
     def _presence(self) -> Iterator[Pieces]:
@@ -78,8 +84,7 @@ class Overview:
                 yield [(f"   and {omitted:,} more", "note")]
 
     def _wrapped(self, text: str, margin: int) -> list[str]:
-        width = max(self._width - margin, 20)
-        return textwrap.wrap(text, width, break_long_words=True, break_on_hyphens=False) or [""]
+        return wrapped(text, self._width, margin)
 
     # --- one rebalance in full ---
 

@@ -23,6 +23,9 @@ __all__ = ["HEADS", "NUMBERS", "WHY", "TableRow", "causes", "cells", "is_bad", "
 GAP_NS = 1_000_000_000
 """A rebalance that begins later than this after one that was given up is not the same."""
 
+LOOP, LOOP_GAP_NS = 10, 5_000_000_000
+"""So many rebalances are a loop, if each begins within this time after the one before."""
+
 _WHY: dict[Cause, str] = {
     "first_member": "{} first",
     "new_member": "{} joins",
@@ -39,6 +42,7 @@ _WHY: dict[Cause, str] = {
     "coordinator_moved": "the coordinator moved",
     "unknown": "not shown",
 }
+_AGAIN = frozenset({"leader_rejoined", "member_rejoined", "subscription_changed"})
 _JOINS = frozenset({"first_member", "new_member"})
 _OUTCOMES = {"superseded": "given up", "unfinished": "not over", "not_needed": "not needed"}
 
@@ -59,11 +63,12 @@ HEAD_LINES = 3
 @dataclass(slots=True)
 class TableRow:
     """One rebalance. first: its number, or the first one's; parts: with those that it overtook, the last
-    last; joined: who came meanwhile."""
+    last; joined: who came meanwhile; loop_ns: of a loop, which has many, how long these took in all."""
 
     first: int
     parts: list[RebalanceEnded]
     joined: tuple[str, ...] = ()
+    loop_ns: int | None = None
 
     @property
     def numbers(self) -> range:
@@ -89,6 +94,8 @@ class TableRow:
 
     @property
     def length_ns(self) -> int | None:
+        if self.loop_ns is not None:
+            return self.loop_ns
         began_ns, ended_ns = self.began_ns, self.ended_ns
         return None if began_ns is None or ended_ns is None else max(ended_ns - began_ns, 0)
 
@@ -137,6 +144,33 @@ def rows(events: Iterable[GroupEvent]) -> list[TableRow]:
     return table_rows
 
 
+def folded(table_rows: Iterable[TableRow]) -> list[TableRow]:
+    """The rows with those of a loop as one: members that join again and again, and nothing moves."""
+    result: list[TableRow] = []
+    loop: list[TableRow] = []
+    for row in table_rows:
+        is_idle = not (row.joined or row.longest_idle_ns or any(part.moved for part in row.parts)) and all(
+            part.cause in _AGAIN for part in row.parts
+        )
+        is_near = bool(loop) and (row.began_ns or 0) - (loop[-1].ended_ns or 0) <= LOOP_GAP_NS
+        if loop and not (is_idle and is_near):
+            result += _loop(loop)
+            loop = []
+        if is_idle:
+            loop.append(row)
+        else:
+            result.append(row)
+    return result + _loop(loop)
+
+
+def _loop(table_rows: list[TableRow]) -> list[TableRow]:
+    if len(table_rows) < LOOP:
+        return table_rows
+    parts = [part for row in table_rows for part in row.parts]
+    length_ns = sum(row.length_ns or 0 for row in table_rows)
+    return [TableRow(table_rows[0].first, parts, loop_ns=length_ns)]
+
+
 def causes(row: TableRow, numbers: MemberNumbers) -> str:
     """The cause of a row's rebalance, in short."""
     by_cause: dict[Cause, list[str | None]] = {}
@@ -159,6 +193,9 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
     reason = next(
         (part.detail for part in row.parts if part.cause in ("member_rejoined",) and part.detail), ""
     )
+    if row.loop_ns is not None:
+        idle = sum(part.outcome == "not_needed" for part in row.parts)
+        return f"{len(row.parts):,} times: {', '.join(texts)}" + (f"; {idle:,} not needed" if idle else "")
     outcome = _OUTCOMES.get(row.last.outcome)
     return ", ".join(texts) + (f": {shown(reason)}" if reason else "") + (f"; {outcome}" if outcome else "")
 

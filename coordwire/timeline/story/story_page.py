@@ -37,9 +37,9 @@ def story_html(contents: StoryContents, *, note: str = "", most: int = MOST_ROWS
         parts += ["<h4>Incidents</h4>", table((), lines, long=(1,))]
         parts += _remainder(len(contents.incidents) - most)
     if contents.rows:
-        rows = [cells(row, contents.numbers) for row in contents.rows[:most]]
+        rows = [cells(row, contents.numbers) for row in contents.table_rows[:most]]
         parts += [f"<h4>{contents.rebalances_title()}</h4>", table(HEADS, rows, numbers=NUMBERS, long=(WHY,))]
-        parts += _remainder(len(contents.rows) - most)
+        parts += _remainder(len(contents.table_rows) - most)
     for title, members, omitted in contents.presence():
         rows = [[member.number, " · ".join(member.notes)] for member in members[:most]]
         parts += [f"<h4>{title}</h4>", table((), rows, long=(1,))]
