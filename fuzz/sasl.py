@@ -111,8 +111,7 @@ class Place:
             max_session_ms=max_session_ms,
         )
         self.faults = Faults()
-        self.traffic = None
-        self.recorded_requests = None
+        self.recorder = None
 
     def join(self, link: ClientLink) -> bool:
         return True

@@ -22,14 +22,13 @@ from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.log_cleaning import schedule
 from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
-from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
 from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
@@ -37,9 +36,11 @@ from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.security.authentication import SaslMechanisms
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
-from coordwire.capture.pending_requests import PendingRequests
 from coordwire.errors import counted
 from coordwire.limits import limits
+
+if TYPE_CHECKING:
+    from coordwire.broker.connections.recorded_connection import ConnectionRecorder, Recording
 
 __all__ = ["Broker"]
 
@@ -128,8 +129,10 @@ class Broker:
         self.sasl = SaslMechanisms({}, ())
         self.faults = Faults()
         self.moves = ClusterMoves(self, self.faults.waits)
-        self.traffic = traffic
-        self.recorded_requests = None if show_secrets else PendingRequests(MOST_REQUESTS)
+        self.recorder: ConnectionRecorder | None = None
+        self._show_secrets = show_secrets
+        if traffic is not None:
+            self.record(traffic)
         self.watchers: list[Callable[[Broker], object]] = []
 
     @classmethod
@@ -285,6 +288,13 @@ class Broker:
         self.faults.clear()
         await self.stop()
         await self.start()
+
+    def record(self, traffic: Recording) -> None:
+        """Give the bytes of all connections that are made from now on to a recording."""
+        # imported here, since it loads what reads captures
+        from coordwire.broker.connections.recorded_connection import recorder
+
+        self.recorder = recorder(traffic, show_secrets=self._show_secrets)
 
     # --- for moves ---
 

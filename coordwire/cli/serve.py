@@ -305,7 +305,7 @@ async def _serve(
     try:
         live += _live(options, [port for _, port in broker.listening])
         if live:
-            broker.traffic = Receivers(live)
+            broker.record(Receivers(live))
         if advertised:
             listening = ", ".join(f"{host}:{port}" for host, port in broker.listening)
             print(f"coordwire: listens on {listening}", file=sys.stderr)

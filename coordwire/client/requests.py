@@ -27,6 +27,7 @@ from coordwire.client.errors import (
     joined,
 )
 from coordwire.client.routing import (
+    AnyBroker,
     Controller,
     CoordinatorOf,
     EveryBroker,
@@ -75,6 +76,7 @@ _CONTROLLERS = 2
 """The endpoint type of DescribeCluster that asks for controllers (KIP-919)."""
 
 _MOVED = {
+    AnyBroker: {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS},  # InitProducerId, until it has a block of ids
     Controller: {ErrorCode.NOT_CONTROLLER},
     CoordinatorOf: {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -88,7 +90,7 @@ _MOVED = {
         ErrorCode.UNKNOWN_TOPIC_ID,
     },
 }
-"""The codes after which a target is looked up again."""
+"""The codes after which a target is looked up, if there is a look-up, and asked again."""
 
 _KEY_TYPES = {
     "group": CoordinatorType.GROUP,
@@ -249,8 +251,9 @@ def _send(
             if not isinstance(result, BrokerUnreachable) or (result.sent and modifies(request)):
                 raise result
             failure = result
-        elif node_id is not None and (code := _moved(request, group, result.answer)) and not is_last:
-            failure = RequestFailed(f"node {node_id} answers {ErrorCode(code).name}", code)
+        elif not is_last and (code := _moved(request, node_id, group, result.answer)):
+            node = "the broker" if node_id is None else f"node {node_id}"
+            failure = RequestFailed(f"{node} answers {ErrorCode(code).name}", code)
         else:
             answers.append(NodeAnswer(node_id, *result))
             continue
@@ -259,9 +262,11 @@ def _send(
     return unfinished, failure
 
 
-def _moved(request: Message, group: list[_Part], answer: Response) -> int:
+def _moved(request: Message, node_id: int | None, group: list[_Part], answer: Response) -> int:
     """The code with which a node refuses to be the one that answers; 0 where it does not, or where something
-    was done."""
+    was done. node_id: None where any was asked: for want of a look-up's answer, there is no other one."""
+    if node_id is None:
+        group = [part for part in group if isinstance(part.target, AnyBroker)]
     places = entity_places(answer, "error_code")
     codes = [place.value for place in places if place.field.name == "error_code"]
     moved = {int(code) for part in group for code in _MOVED.get(type(part.target), ())}

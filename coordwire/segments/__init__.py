@@ -17,30 +17,61 @@
 Rule: files are untrusted: no index, length or name is trusted.
 """
 
-from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
-from coordwire.segments.index_check import Fault
-from coordwire.segments.index_rebuild import Indexes, rebuild
-from coordwire.segments.indexes import (
-    AbortedTransaction,
-    OffsetIndex,
-    OffsetPosition,
-    TimeIndex,
-    TimestampOffset,
-    TransactionIndex,
-)
-from coordwire.segments.names import topic_partition
-from coordwire.segments.producers import Producers
-from coordwire.segments.recovery import Recovered, recover
-from coordwire.segments.segment import Segment
-from coordwire.segments.state_files import (
-    EpochEntry,
-    PartitionMetadata,
-    read_leader_epochs,
-    read_metadata,
-    read_snapshot,
-    write_snapshot,
-)
-from coordwire.segments.verify import SegmentCounts
+from typing import TYPE_CHECKING
+
+from coordwire._lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
+    from coordwire.segments.index_check import Fault
+    from coordwire.segments.index_rebuild import Indexes, rebuild
+    from coordwire.segments.indexes import (
+        AbortedTransaction,
+        OffsetIndex,
+        OffsetPosition,
+        TimeIndex,
+        TimestampOffset,
+        TransactionIndex,
+    )
+    from coordwire.segments.names import topic_partition
+    from coordwire.segments.producers import Producers
+    from coordwire.segments.recovery import Recovered, recover
+    from coordwire.segments.segment import Segment
+    from coordwire.segments.state_files import (
+        EpochEntry,
+        PartitionMetadata,
+        read_leader_epochs,
+        read_metadata,
+        read_snapshot,
+        write_snapshot,
+    )
+    from coordwire.segments.verify import SegmentCounts
+
+_LAZY = {
+    "ProducerEntry": ".messages.producer_snapshot",
+    "ProducerSnapshot": ".messages.producer_snapshot",
+    "Fault": "index_check",
+    "Indexes": "index_rebuild",
+    "rebuild": "index_rebuild",
+    "AbortedTransaction": "indexes",
+    "OffsetIndex": "indexes",
+    "OffsetPosition": "indexes",
+    "TimeIndex": "indexes",
+    "TimestampOffset": "indexes",
+    "TransactionIndex": "indexes",
+    "topic_partition": "names",
+    "Producers": "producers",
+    "Recovered": "recovery",
+    "recover": "recovery",
+    "Segment": "segment",
+    "EpochEntry": "state_files",
+    "PartitionMetadata": "state_files",
+    "read_leader_epochs": "state_files",
+    "read_metadata": "state_files",
+    "read_snapshot": "state_files",
+    "write_snapshot": "state_files",
+    "SegmentCounts": "verify",
+}
 
 __all__ = [
     "AbortedTransaction",
@@ -67,3 +98,5 @@ __all__ = [
     "topic_partition",
     "write_snapshot",
 ]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -32,6 +32,8 @@ from coordwire.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     HeartbeatResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     JoinGroupRequest,
     ListGroupsRequest,
     ListGroupsResponse,
@@ -199,6 +201,20 @@ def test_metadata_has_the_coordinator_s_topics() -> None:
             assert [(t.name, t.error_code) for t in found.topics] == [("orders", 0), (None, 100)]
             assert (await peer.ask(MetadataRequest(topics=[]), 0)).topics[0].name == "orders"
             assert (await peer.ask(MetadataRequest(topics=[]), 1)).topics == []
+
+    run(main())
+
+
+def test_a_client_asks_again_while_a_broker_has_no_producer_ids() -> None:
+    """What Kafka answers until its controller has given it a block of ids."""
+    loading = InitProducerIdResponse(error_code=int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    answers = [loading, loading, InitProducerIdResponse(producer_id=7)]
+
+    async def main() -> None:
+        server = Server({InitProducerIdRequest: lambda request, call: answers.pop(0)})
+        async with server, connect(server.bootstrap) as client:
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+            assert (await client.request(request)).producer_id == 7
 
     run(main())
 

@@ -15,14 +15,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
 from coordwire.broker.connections.openings import other_protocol
-from coordwire.broker.connections.recorded_connection import RecordedConnection, Recording
 from coordwire.broker.connections.turns import REQUEST, Turns
 from coordwire.broker.connections.version_fit import fit, fitted
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
@@ -31,7 +30,6 @@ from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
 from coordwire.broker.security.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
-from coordwire.capture.pending_requests import PendingRequests
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
@@ -40,6 +38,9 @@ from coordwire.errors import EncodeError, UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
 from coordwire.versions import ApiKey
+
+if TYPE_CHECKING:
+    from coordwire.broker.connections.recorded_connection import ConnectionRecorder, RecordedConnection
 
 __all__ = ["ClientLink", "Hub"]
 
@@ -79,10 +80,7 @@ class Hub(Protocol):
     def faults(self) -> Faults: ...
 
     @property
-    def traffic(self) -> Recording | None: ...
-
-    @property
-    def recorded_requests(self) -> PendingRequests | None: ...
+    def recorder(self) -> ConnectionRecorder | None: ...
 
     def join(self, link: ClientLink) -> bool:
         """A connection was made; whether there may be another."""
@@ -158,10 +156,9 @@ class ClientLink(asyncio.BufferedProtocol):
             self.abort()
             return
         log.debug("connection from %s", self._peer)
-        if self._hub.traffic is not None and isinstance(peer, tuple):
+        if self._hub.recorder is not None and isinstance(peer, tuple):
             own = connected.get_extra_info("sockname")
-            waiting = self._hub.recorded_requests
-            self._record = RecordedConnection(self._hub.traffic, peer[:2], own[:2], waiting)
+            self._record = self._hub.recorder(peer[:2], own[:2])
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer, size = self._hub.read_buffer, self._hub.memory.read_size

@@ -12,7 +12,8 @@ message. So sizes and positions stay.
 from __future__ import annotations
 
 import struct
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
@@ -27,10 +28,20 @@ from coordwire.frames import PREFIX
 from coordwire.messages.keys import FACTS
 from coordwire.spans import Span, show_body
 
-__all__ = ["MOST_REQUESTS", "BlankedFrames", "RecordedConnection", "Recording"]
+__all__ = [
+    "MOST_REQUESTS",
+    "BlankedFrames",
+    "ConnectionRecorder",
+    "RecordedConnection",
+    "Recording",
+    "recorder",
+]
 
 MOST_REQUESTS = 16 << 20
 """The bytes of requests that wait until their answers are recorded, all connections together."""
+
+
+ConnectionRecorder: TypeAlias = "Callable[[tuple[str, int], tuple[str, int]], RecordedConnection]"
 
 
 class Recording(Protocol):
@@ -44,6 +55,12 @@ class Recording(Protocol):
 
     def ended(self, connection: int, *, to_client: bool, aborted: bool) -> None:
         """A connection is over. to_client: whether the broker ended it; aborted: by an RST."""
+
+
+def recorder(traffic: Recording, *, show_secrets: bool) -> ConnectionRecorder:
+    """What records connections by the addresses of their clients and brokers."""
+    waiting = None if show_secrets else PendingRequests(MOST_REQUESTS)
+    return lambda client, broker: RecordedConnection(traffic, client, broker, waiting)
 
 
 class RecordedConnection:

@@ -59,27 +59,27 @@ def find_coordinator(request: FindCoordinatorRequest, call: ServerCall, node: in
 def metadata(request: MetadataRequest, call: ServerCall, node: int, topics: TopicsImage) -> MetadataResponse:
     """node: the id of the server's; topics: all that there are."""
     host, port = call.address
-    asked: Iterable[tuple[MetadataRequestTopic, TopicImage | None]]
+    requested: Iterable[tuple[MetadataRequestTopic, TopicImage | None]]
     if request.topics is None or (call.version == 0 and not request.topics):
-        asked = [(MetadataRequestTopic(name=name), topics.find(name)) for name in topics.names]
+        requested = [(MetadataRequestTopic(name=name), topics.find(name)) for name in topics.names]
     else:
         elements = {(element.name, element.topic_id): element for element in request.topics}  # each once
-        asked = [
+        requested = [
             (element, topics.find_id(element.topic_id) if element.name is None else topics.find(element.name))
             for element in elements.values()
         ]
-    if call.version in _IDS and any(element.name is None or element.topic_id.int for element, _ in asked):
+    if call.version in _IDS and any(element.name is None or element.topic_id.int for element, _ in requested):
         refused = int(ErrorCode.INVALID_REQUEST)
         return MetadataResponse(
             topics=[
                 MetadataResponseTopic(error_code=refused, name=element.name or "", topic_id=element.topic_id)
-                for element, _ in asked
+                for element, _ in requested
             ]
         )
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=node, host=host, port=port)],
         controller_id=node,
-        topics=[_topic(element, topic, node) for element, topic in asked],
+        topics=[_topic(element, topic, node) for element, topic in requested],
     )
 
 

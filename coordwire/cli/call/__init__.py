@@ -285,14 +285,16 @@ def _fitted(
 
 
 def _request(key: int, options: argparse.Namespace, timeout_ms: int, version: int | None) -> Message:
-    from coordwire.cli.call.request_defaults import fresh
+    from coordwire.cli.call.request_defaults import check_needed, fresh
     from coordwire.cli.call.request_fields import filled
     from coordwire.messages import find_message
 
     cls: type[Request[Any]] = find_message(key, "request")
     if options.json is not None:
         return filled(_from_json(cls, options, timeout_ms), options.fields)
-    return filled(fresh(cls, timeout_ms, version), options.fields)
+    request: Any = filled(fresh(cls, timeout_ms, version), options.fields)
+    check_needed(request)
+    return request  # type: ignore[no-any-return]
 
 
 def _from_json(cls: type[Request[Any]], options: argparse.Namespace, timeout_ms: int) -> Message:

@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from coordwire import __version__
+from coordwire.cli import Failure
 from coordwire.codec import Request, Struct
 from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 from coordwire.messages.keys import FACTS
 
-__all__ = ["MEANT", "fresh", "switch_of"]
+__all__ = ["MEANT", "NEEDED", "check_needed", "fresh", "switch_of"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -45,6 +46,24 @@ MEANT: dict[str, dict[str, Any]] = {
     "InitProducerIdRequest": {"transactional_id": None, "transaction_timeout_ms": 60_000},
 }  # fmt: skip
 """Values by struct and field."""
+
+
+NEEDED: dict[str, tuple[str, str]] = {
+    # KafkaApis.handleAddPartitionsToTxnRequest answers with the last transaction's result
+    "AddPartitionsToTxnRequest": ("transactions", "v3_and_below_transactional_id"),
+    # Kafka 3.9 fails to count the errors of an OffsetFetchResponse without groups
+    "OffsetFetchRequest": ("groups", "group_id"),
+}
+"""Requests that Kafka does not answer when they are empty: a list, or the field of older versions."""
+
+
+def check_needed(request: Request[Any]) -> None:
+    """Raise `Failure` for a request that would get no answer."""
+    cls = type(request)
+    fields = NEEDED.get(cls.__name__, ())
+    if fields and not any(getattr(request, name) for name in fields):
+        name = FACTS[cls.api_key or 0].name
+        raise Failure(f"call: {name}: expected {' or '.join(fields)}: Kafka does not answer without")
 
 
 def fresh(cls: type[S], timeout_ms: int | None = None, version: int | None = None) -> S:
