@@ -128,6 +128,25 @@ def test_a_crash_loses_nothing_that_is_older_than_flush_ms(
     assert machine.crash(tmp_path / "copy").end_offset in range(10 - 4, 10)
 
 
+def test_a_flush_in_time_is_of_all_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several were filled since the one before."""
+    machine = Machine(tmp_path / "data", monkeypatch, **{"flush.ms": "1000", "segment.bytes": str(1 << 20)})
+    for number in range(7):
+        machine.append(bytes([number]) * 400_000)
+    assert len(list((tmp_path / "data" / "orders-0").glob("*.log"))) > 2
+    machine.wait(1000)
+    log = machine.crash(tmp_path / "copy")
+    assert [record.offset for one in log.batches() for record in one] == list(range(7))
+
+
+def test_appends_do_not_put_a_flush_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(tmp_path / "data", monkeypatch, **{"flush.ms": "1000"})
+    for number in range(3):
+        machine.append(b"%d" % number)
+        machine.wait(400)
+    assert machine.log.synced_offset == 3
+
+
 def test_a_tail_without_appends_is_flushed_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(tmp_path / "data", monkeypatch, **{"flush.ms": "1000"})
     machine.append(b"1")
@@ -146,7 +165,8 @@ def test_segments_that_are_full_are_flushed_too(tmp_path: Path, monkeypatch: pyt
     for number in range(12):
         machine.append(bytes([number]) * 400_000)
     assert len(list((tmp_path / "data" / "orders-0").glob("*.log"))) > 4
-    assert machine.crash(tmp_path / "copy").end_offset == 7
+    log = machine.crash(tmp_path / "copy")
+    assert [record.offset for one in log.batches() for record in one] == list(range(7))
 
 
 def test_without_a_bound_nothing_is_forced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

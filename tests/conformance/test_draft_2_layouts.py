@@ -108,6 +108,18 @@ def test_every_message_is_laid_out_as_the_document_has_it() -> None:
         assert (frame.message, frame.size) == (message, len(body)), name
 
 
+def test_each_request_has_a_type_of_its_own() -> None:
+    grammar, types = Grammar("draft-2"), {}
+    for message, version, _ in LAYOUTS.values():
+        call, direction = grammar.find(message)
+        if direction == "request":
+            types[call.name] = grammar.encode(message, version=version)[4:6]
+    assert types.keys() == TYPES.keys()
+    ids = {call.name: call.type_id.to_bytes(2, "big") for call in grammar.calls if call.name in types}
+    assert types == ids
+    assert len(set(types.values())) == len(types)
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_requests_are_told_apart_by_their_type(name: str) -> None:
     assert Grammar("draft-2", TYPES).by_id[TYPES[name]].request == f"Draft2{name}Request"

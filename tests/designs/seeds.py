@@ -150,8 +150,10 @@ def _row(demand: Demand) -> str:
     quotation = f"“{demand.words}" + (f" … {demand.until}”" if demand.until else "”")
     if demand.open:
         return f"| {_cell(quotation)} | – | not done: {demand.open} |"
-    code = "<br>".join(f"`{one.replace(':', '.').removeprefix('designs.')}`" for one in demand.code)
-    tests = "<br>".join(f"`{test.rpartition('::')[2]}`" for test in demand.tests)
+    code = "<br>".join(
+        f"`{one.replace(':', '.').removeprefix('designs.')}`" for one in dict.fromkeys(demand.code)
+    )
+    tests = "<br>".join(f"`{test.rpartition('::')[2]}`" for test in dict.fromkeys(demand.tests))
     return f"| {_cell(quotation)} | {code} | {tests} |"
 
 

@@ -86,6 +86,12 @@ def test_the_pages_layout_byte_by_byte() -> None:
                 only(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]).check()
     stamped = only(encode_batch(records, timestamp_type="LogAppendTime", max_timestamp=5))
     assert stamped.attributes == 1 << 3
+    plain = encode_batch(records)
+    for bit in range(16):
+        batch = only(plain[:21] + (1 << bit).to_bytes(2, "big") + plain[23:])
+        assert batch.attributes == (1 << bit if bit < 15 else -1 << 15)  # int16
+        assert (batch.transactional, batch.is_control) == (bit == 4, bit == 5)
+        assert (batch.timestamp_type == "LogAppendTime") is (bit == 3)
 
 
 def test_every_field_of_the_header() -> None:

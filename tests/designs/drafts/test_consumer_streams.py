@@ -27,6 +27,7 @@ def test_the_topics_of_a_wildcard_share_the_queues_of_its_threads() -> None:
     streams = ConsumerStreams(WildcardTopics("t.*", 2), "c")
     assert len(streams.all()) == 2
     assert streams.stream("ta", "c-1") is streams.stream("tb", "c-1")
+    assert streams.stream("ta", "c-0") is not streams.stream("ta", "c-1")
 
 
 def test_a_stream_keeps_the_order_of_each_partition() -> None:

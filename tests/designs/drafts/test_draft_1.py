@@ -173,6 +173,18 @@ def test_new_topics_reach_wildcards() -> None:
     assert world.read("/consumers/g/owners/u/2-0") == b"a-1"
 
 
+def test_of_several_topics_that_change_together_one_of_interest_is_enough() -> None:
+    world = World(1)
+    world.join("a", topic_count='{"v":1}')
+    world.run(100)
+    for name in ("t", "u", "v", "w"):
+        world.topic(name, {0: [1], 1: [1]})
+    world.run(100)
+    assert {one: names for one, names in world.owners.items() if names} == {
+        DraftPartition("v", name): {"a"} for name in ("1-0", "1-1")
+    }
+
+
 def test_pings_say_how_often_they_were_in_vain() -> None:
     world = World(1, consumers="a")
     world.freeze("a")

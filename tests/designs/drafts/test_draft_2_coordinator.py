@@ -331,6 +331,8 @@ def test_a_registration_is_checked_and_its_consumer_closes() -> None:
             assert consumer.state.name == "WAITING"
             assert len(own.of(Disconnect)) == 2  # from the broker that it asked, then from the coordinator
             assert len(seen.noted("RegistrationRefused")) == 1
+            world.run(400)
+            assert seen.of(Disconnect) == []  # nor later
         else:
             assert consumer.state.name == "REGISTERED"
             assert len(own.of(Disconnect)) == 1

@@ -43,12 +43,12 @@ def consumer(cluster: Cluster, name: str) -> ZooKeeperConsumer:
 
 
 def test_what_a_consumer_writes_and_which_nodes_go_with_it() -> None:
-    cluster = world("a", topic_count='{"t":2}')
+    cluster = world("a", topic_count='{"t":2,"u":1}')
     cluster.run(100)
     session = consumer(cluster, "a").session
     assert session
     form = form_of(cluster, "/consumers/g/ids/a")
-    assert (form["version"], form["subscription"], form["pattern"]) == (1, {"t": 2}, "static")
+    assert (form["version"], form["subscription"], form["pattern"]) == (1, {"t": 2, "u": 1}, "static")
     assert cluster.stat("/consumers/g/ids/a").ephemeral_owner == session
     for number, thread in enumerate((b"a-0", b"a-0", b"a-1", b"a-1")):
         assert cluster.read(f"/consumers/g/owners/t/{number}") == thread
@@ -174,9 +174,35 @@ def test_a_new_topic_rebalances_the_groups_whose_filter_allows_it() -> None:
     after = rebalances(cluster)
     assert {name for name in before if after[name] > before[name]} == {"a", "b"}
     assert cluster.owner("t2", "0") == "a"
+    cluster.tree.apply(cluster.admin, DeleteNode("/brokers/topics/t2"), cluster.now)
+    cluster.deliver_events()
+    cluster.run(30_000)
+    last = rebalances(cluster)
+    assert {name for name in after if last[name] > after[name]} == {"a", "b"}
+    assert cluster.owner("t2", "0") is None
 
 
 # --- the rebalancing algorithm ---
+
+
+def test_a_claim_is_whole_though_some_of_its_nodes_are_its_own() -> None:
+    """Of an attempt whose answers were lost one node is there, and another consumer has another partition."""
+    cluster = world()
+    machine = join(cluster, "a")
+    while machine.session is None:
+        cluster.run(1)
+    for path in ("/consumers", "/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
+        cluster.tree.apply(cluster.admin, CreateNode(path), cluster.now)
+    own, others = CreateNode("/consumers/g/owners/t/1", b"a-0", ephemeral=True), b"x-0"
+    cluster.tree.apply(machine.session, own, cluster.now)
+    cluster.tree.apply(cluster.admin, CreateNode("/consumers/g/owners/t/2", others), cluster.now)
+    cluster.run(1_000)
+    assert (machine.fetching, machine.owned) == (False, {})
+    assert cluster.noted("RebalanceAttemptFailed")
+    assert [cluster.read(f"/consumers/g/owners/t/{number}") for number in (0, 2, 3)] == [None, others, None]
+    cluster.tree.apply(cluster.admin, DeleteNode("/consumers/g/owners/t/2"), cluster.now)
+    cluster.run(10_000)
+    assert owned(cluster) == dict.fromkeys("0123", "a")
 
 
 def test_steps_8_and_9_release_what_is_owned_before_they_claim() -> None:

@@ -63,6 +63,21 @@ def test_a_second_consumer_takes_its_range() -> None:
     cluster.run(10_000)
     assert owned(cluster) == {"0": "a", "1": "a", "2": "b", "3": "b"}
     assert cluster.overlaps() == {}
+    owners = [cluster.read(f"/consumers/g/owners/t/{number}") for number in range(4)]
+    assert owners == [b"a-0", b"a-0", b"b-0", b"b-0"]
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+def test_what_waits_in_the_queues_is_consumed_by_the_next_owner_alone(auto_commit: bool) -> None:
+    cluster = world()
+    consumer = join(cluster, "a", auto_commit_enable=auto_commit)
+    cluster.run(100)
+    consumer.fetched(DraftPartition("t", "3"), 5)
+    assert consumer.take("t", "a-0") == (DraftPartition("t", "3"), 0)
+    join(cluster, "b", auto_commit_enable=auto_commit)
+    cluster.run(10_000)
+    assert cluster.owner("t", "3") == "b"
+    assert consumer.take("t", "a-0") is None
 
 
 def test_the_first_threads_take_the_remainder() -> None:

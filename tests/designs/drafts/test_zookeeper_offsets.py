@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from coordwire import ErrorCode
 from coordwire.codec import Message
 from coordwire.coordinator import (
     Answer,
@@ -24,6 +25,8 @@ from coordwire.coordinator import (
 )
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
+from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchResponse
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.designs.drafts.cluster import Cluster
 from tests.designs.drafts.test_zookeeper_consumer import join, world
 
@@ -189,6 +192,44 @@ def test_the_offset_manager_is_asked_until_it_answers() -> None:
     group.manager.silent = False
     group.run(15_000)
     assert {partition for partition, *_ in group.began} == set(PARTITIONS)
+
+
+@pytest.mark.parametrize("refused", range(4))
+def test_offsets_are_fetched_again_while_one_partition_of_them_is_refused(refused: int) -> None:
+    group, manager = Group(1), OffsetManager()
+    is_loading = True
+
+    def answer(request: Message, now: int) -> Any:
+        reply = manager(request, now)
+        if isinstance(reply, OffsetFetchResponse) and is_loading:
+            reply.topics[0].partitions[refused].error_code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return reply
+
+    group.cluster.offset_manager = answer
+    group.start("a", KAFKA)
+    group.run(10_000)
+    assert group.began == []
+    is_loading = False
+    group.run(10_000)
+    assert {partition for partition, *_ in group.began} == set(PARTITIONS)
+
+
+def test_each_commit_has_the_whole_timeout_of_its_own() -> None:
+    """Two wait for their replicas at the same time."""
+    shard = OffsetManager(700).shard
+    for now in (1_000, 1_300):
+        partitions = [OffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
+        topics = [OffsetCommitRequestTopic(name="t", partitions=partitions)]
+        request = OffsetCommitRequest(group_id=f"g{now}", topics=topics)
+        shard.handle(request, version=2, now=now, context=CONTEXT)
+    assert [type(effect) for effect in shard.effects()] == [Append, Append]
+    for due in (1_700, 2_000):
+        shard.advance(due - 1)
+        assert list(shard.effects()) == []
+        shard.advance(due)
+        (answer,) = (effect for effect in shard.effects() if isinstance(effect, Answer))
+        assert isinstance(answer.response, OffsetCommitResponse)
+        assert answer.response.topics[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_commit_that_is_refused_is_tried_again() -> None:

@@ -119,7 +119,10 @@ def test_a_session_that_is_not_heard_takes_its_nodes_and_watches_with_it() -> No
     assert tree.paths() == []
     assert list(tree.events()) == [WatchEvent(session, EventKind.DELETED, "/a")]
     assert not tree.renew(mine, 1_100)
-    assert tree.open_session(1_000, 1_100) == session + 1
+    another = tree.open_session(1_000, 1_100)
+    assert another == session + 1
+    third = tree.open_session(1_000, 1_100)
+    assert tree.expire(2_100) == [another, third]  # all whose time is over
 
 
 def test_a_transaction_does_all_or_nothing() -> None:
