@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 import coordwire
-from coordwire.records import checksums
+from coordwire.records import resync as checksums
 
 __all__ = ["assert_increments", "assert_linear", "counting", "work"]
 

@@ -2,7 +2,10 @@
 each may be compressed with gzip, xz or zstd.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
-pipe serves. Rules: an input that is none of these raises `DecodeError`; all after that becomes entries.
+pipe serves. Where the native half runs, it walks over the packets that are ordinary (`PacketWalk`), and a
+chain of generators reads the others; without it the chain reads all. Rules: an input that is none of these
+raises `DecodeError`; all after that becomes entries; the time of an event is never beyond what was read so
+far.
 """
 
 from __future__ import annotations
@@ -12,21 +15,28 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from coordwire._speedups import native
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import AnyConversation, CaptureDialect, Conversation
 from coordwire.capture.entries import ConnectionSign, Entry
-from coordwire.capture.flows import CaptureCounts
+from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
+from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.formats.source import Readable, Walks
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
-from coordwire.capture.tcp.streams import read_stream_lists
+from coordwire.capture.tcp.link import read_segments
+from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
 if TYPE_CHECKING:
     from coordwire.capture.tcp.lone_packets import PacketFrame
+
+__all__ = ["read_stream_lists"]
+
 
 BLOCK = 256 << 10
 MAGIC = 4
@@ -247,3 +257,22 @@ def read_head(stream: BinaryIO) -> bytes:
         if len(head) >= MAGIC and (is_capture(head[:MAGIC]) or find_compression(bytes(head[:MOST_MAGIC]))):
             break
     return bytes(head)
+
+
+# --- streams ---
+
+
+def read_stream_lists(
+    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
+) -> Iterator[Event | list[Chunk]]:
+    """The events of all TCP streams in a pcap or pcapng, in the order of the capture; chunks of which
+    many were read at once are in a list.
+
+    head: bytes that were read from the stream already (to tell its format); counts: kept while the events are
+    drawn, with the resolution of the time stamps. Raises `Malformed` for what is not a capture.
+    """
+    counts = CaptureCounts() if counts is None else counts
+    table = FlowTable(counts)
+    walks = None if native is None else Walks(native.PacketWalk, table.halves, HalfStream, Chunk)
+    packets = read_packets(stream, head=head, counts=counts, walks=walks)
+    return reassemble(read_segments(packets, counts), table)

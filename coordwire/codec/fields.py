@@ -166,7 +166,7 @@ class VersionLayout:
         self.absent = [field for field in table.fields if not field.exists(version)]
         self.reserved = {field.tag: field for field in self.absent if field.tag is not None}
         self.programs: list[_native.Program | None] = []  # `coordwire.codec.program` keeps its result here
-        self.transcribers: list[_native.Transcriber | None] = []  # and `coordwire.codec.transcriber` here
+        self.transcribers: list[_native.Transcriber | None] = []  # and `coordwire.codec.program` here
 
     @property
     def tagged_in_order(self) -> list[Field]:

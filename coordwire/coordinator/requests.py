@@ -15,14 +15,11 @@ from coordwire.codec import Message
 from coordwire.codec.message import refused_version
 from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.classic.kind import ClassicKind
-from coordwire.coordinator.consumer import handlers as consumer
-from coordwire.coordinator.consumer.kind import ConsumerKind
+from coordwire.coordinator.consumer import kind as consumer
 from coordwire.coordinator.offsets import handlers as offsets
-from coordwire.coordinator.share import handlers as share
-from coordwire.coordinator.share.kind import ShareKind
+from coordwire.coordinator.share import kind as share
 from coordwire.coordinator.state import GroupKind
-from coordwire.coordinator.streams import handlers as streams
-from coordwire.coordinator.streams.kind import StreamsKind
+from coordwire.coordinator.streams import kind as streams
 from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest, SteadyAnswer
 
 __all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "refused_request", "route"]
@@ -71,5 +68,6 @@ def route(call: IncomingRequest) -> None:
 
 
 KINDS: Mapping[str, GroupKind[Any]] = {
-    kind.name: kind for kind in (ClassicKind(), ConsumerKind(), ShareKind(), StreamsKind())
+    kind.name: kind
+    for kind in (ClassicKind(), consumer.ConsumerKind(), share.ShareKind(), streams.StreamsKind())
 }

@@ -7,8 +7,8 @@
     data = encode_batch([Record(key=b"k", value=b"v")], codec="zstd")
 
     batch_reader.py   batches: bytes -> batches, lazily, and what to do about bad ones
-    resync.py         where the next one begins after bytes that are not a batch
-    checksums.py      the checksum of any range, in linear time
+    resync.py         where the next one begins after bytes that are not a batch; the checksum of
+                      any range, in linear time
     batch.py          RecordBatch, magic 2: header, checksum, records on iteration
     record.py         Record, and the fast reading of magic 2
     strict.py         its exact reading, which words every refusal

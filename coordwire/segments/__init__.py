@@ -10,8 +10,9 @@
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
     segment.py      Segment, files as memory; a folder's segments in order
-    verify.py       what is wrong with a segment; index_check.py: with its indexes
-    producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches
+    verify.py       what is wrong with a segment; index_check.py: with its indexes,
+                    and these from batches
+    producers.py    what a broker remembers of producers
     recovery.py     a clean copy, and the rest in quarantine; batch_selection.py: which batches make a log
 
 Rule: files are untrusted: no index, length or name is trusted.
@@ -23,8 +24,7 @@ from coordwire._lazy import exports
 
 if TYPE_CHECKING:
     from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
-    from coordwire.segments.index_check import Fault
-    from coordwire.segments.index_rebuild import Indexes, rebuild
+    from coordwire.segments.index_check import Fault, Indexes, rebuild
     from coordwire.segments.indexes import (
         AbortedTransaction,
         OffsetIndex,
@@ -51,8 +51,8 @@ _LAZY = {
     "ProducerEntry": ".messages.producer_snapshot",
     "ProducerSnapshot": ".messages.producer_snapshot",
     "Fault": "index_check",
-    "Indexes": "index_rebuild",
-    "rebuild": "index_rebuild",
+    "Indexes": "index_check",
+    "rebuild": "index_check",
     "AbortedTransaction": "indexes",
     "OffsetIndex": "indexes",
     "OffsetPosition": "indexes",

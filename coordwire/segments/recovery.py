@@ -39,7 +39,7 @@ from coordwire.files.staged import Staged, remove_stale
 from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
 from coordwire.segments.batch_selection import EPOCH, KEPT, FoundBatches, select_batches
-from coordwire.segments.index_rebuild import INTERVAL, rebuild
+from coordwire.segments.index_check import INTERVAL, rebuild
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.segment import Segment

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from coordwire.testing.group_scripts import ConversationCommit, ConversationFrame, GroupConversation
 
 _LAZY = {
-    "ConversationCommit": ".group_script",
-    "ConversationFrame": ".group_script",
-    "GroupConversation": ".group_script",
+    "ConversationCommit": ".group_scripts",
+    "ConversationFrame": ".group_scripts",
+    "GroupConversation": ".group_scripts",
     "group_conversations": ".conversation_strategies",
 }
 

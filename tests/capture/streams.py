@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from coordwire.capture.flows import CaptureCounts, Event
 from coordwire.capture.formats.source import Readable
-from coordwire.capture.tcp.streams import read_stream_lists
+from coordwire.capture.reader import read_stream_lists
 
 __all__ = ["read_streams"]
 

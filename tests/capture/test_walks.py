@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from coordwire._speedups import native
+from coordwire.capture import reader as streams
 from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Walks
-from coordwire.capture.tcp import streams
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
 from tests.capture import build

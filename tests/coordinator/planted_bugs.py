@@ -501,13 +501,13 @@ BUGS = [
     ),
     _B(
         "the first target does not wait",
-        "streams.target",
+        "streams.reconciliation",
         "    if state.timers.is_set(initial_delay_key(group.group_id)):",
         "    if False:",
     ),
     _B(
         "a target is computed at once, for streams too",
-        "streams.target",
+        "streams.reconciliation",
         "return not group.assigned_at or not interval or state.now >= group.assigned_at + interval",
         "return True",
     ),

@@ -16,7 +16,7 @@ from coordwire.coordinator.transactions import (
     TransactionOutcome,
     TransactionShard,
 )
-from coordwire.coordinator.transactions.records import record_of
+from coordwire.coordinator.transactions.log import record_of
 from coordwire.coordinator.transactions.transactional_id import BEFORE, NO_TIMEOUT
 from coordwire.enums import ErrorCode, TransactionStatus
 from coordwire.errors import Malformed

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.records import checksums
-from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, ChecksumKind, Checksums
+from coordwire.records import resync as checksums
+from coordwire.records.resync import BLOCK, CRC32, CRC32C, SHORT, ChecksumKind, Checksums
 
 DATA = random.Random(7).randbytes(40 * BLOCK + 77)
 PLACES = st.integers(0, len(DATA))

@@ -26,7 +26,7 @@ from coordwire.coordinator.transactions import (
     TransactionListing,
     TransactionOutcome,
 )
-from coordwire.coordinator.transactions.records import transaction_records
+from coordwire.coordinator.transactions.log import transaction_records
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.messages import (

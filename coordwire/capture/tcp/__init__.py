@@ -2,6 +2,5 @@
 
 link.py        link layer, IP and TCP headers: packets -> TCP segments
 reassembly.py  TCP segments -> the bytes of each flow, in order, with what is missing
-streams.py     the whole chain from a capture file to flows
 lone_packets.py packets that were pasted as hex, without a capture file, to the frames in them
 """

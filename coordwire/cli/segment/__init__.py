@@ -26,7 +26,7 @@ from coordwire.cli.segment.files import WatchedSegment, partitions, report_posit
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
-from coordwire.segments.index_rebuild import INTERVAL
+from coordwire.segments.index_check import INTERVAL
 from coordwire.segments.names import kafka_07_offset, log_name
 from coordwire.segments.segment import producers_before
 

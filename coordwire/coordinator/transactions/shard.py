@@ -27,8 +27,7 @@ from coordwire.coordinator.transactions.decisions import (
     validate_begin,
 )
 from coordwire.coordinator.transactions.effects import TransactionEffect, TransactionOutcome
-from coordwire.coordinator.transactions.log import OnWritten, TransactionLog, ignore
-from coordwire.coordinator.transactions.records import replayed
+from coordwire.coordinator.transactions.log import OnWritten, TransactionLog, ignore, replayed
 from coordwire.coordinator.transactions.transactional_id import (
     NO_TIMEOUT,
     Place,

@@ -7,8 +7,8 @@ in, actions out.
 ZooKeeper
     zookeeper_operations.py   operations of ZooKeeper and their outcomes
     zookeeper_tree.py         ZooKeeper as a value: nodes, sessions, transactions, watches
-    zookeeper_steps.py        a node's parents, and nodes that are written wherever they are
-    ownership_nodes.py        a group's nodes, as a coordinator reads and writes them
+    zookeeper_steps.py        a node's parents, nodes that are written wherever they are, and a group's nodes,
+                              as a coordinator reads and writes them
 Shared by all
     actions.py                a machine's actions
     machine.py                inputs, timers, and procedures that wait; `MachineHost`: bytes in, bytes out

@@ -16,7 +16,6 @@ from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.machine import Steps
-from coordwire.designs.drafts.ownership_nodes import read_offsets, rebalance_reason, write_owners
 from coordwire.designs.drafts.pinging_coordinator import (
     ConsumerRegistry,
     GroupRegistry,
@@ -25,6 +24,7 @@ from coordwire.designs.drafts.pinging_coordinator import (
 )
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
+from coordwire.designs.drafts.zookeeper_steps import read_offsets, rebalance_reason, write_owners
 from coordwire.dialects.zookeeper import Registration
 from coordwire.errors import DecodeError, EncodeError
 from coordwire.messages.draft_1 import (

@@ -18,7 +18,6 @@ from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.draft_1_broker import starting_offset
 from coordwire.designs.drafts.draft_settings import BrokerSettings, DraftError
 from coordwire.designs.drafts.machine import Steps, Wait
-from coordwire.designs.drafts.ownership_nodes import read_offsets, read_owners, rebalance_reason, write_owners
 from coordwire.designs.drafts.pinging_coordinator import (
     ConsumerRegistry,
     GroupRegistry,
@@ -27,6 +26,7 @@ from coordwire.designs.drafts.pinging_coordinator import (
 )
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
+from coordwire.designs.drafts.zookeeper_steps import read_offsets, read_owners, rebalance_reason, write_owners
 from coordwire.dialects.zookeeper import Registration
 from coordwire.errors import DecodeError, EncodeError
 from coordwire.messages.draft_2 import (

@@ -24,7 +24,6 @@ from coordwire.coordinator.timers import TimerKey
 from coordwire.designs.drafts.actions import DraftPartition, EndSession, OpenSession
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
-from coordwire.designs.drafts.ownership_nodes import read_partitions
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
     DeleteNode,
@@ -34,7 +33,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     OperationOutcome,
     WatchEvent,
 )
-from coordwire.designs.drafts.zookeeper_steps import ensure_parents
+from coordwire.designs.drafts.zookeeper_steps import ensure_parents, read_partitions
 from coordwire.dialects.zookeeper import Broker, ClusterId, Coordinator, OldBroker, PartitionState, Topic
 from coordwire.errors import DecodeError
 

@@ -24,8 +24,8 @@ from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Steps
-from coordwire.designs.drafts.ownership_nodes import read_offsets, rebalance_reason, write_owners
 from coordwire.designs.drafts.pinging_coordinator import ConsumerRegistry, GroupRegistry, split_plan
+from coordwire.designs.drafts.zookeeper_steps import read_offsets, rebalance_reason, write_owners
 from coordwire.messages.draft_2 import (
     Draft2PartitionOffset,
     Draft2PingRequest,

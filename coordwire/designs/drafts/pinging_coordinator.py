@@ -21,11 +21,10 @@ from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Procedure, Steps, Wait
-from coordwire.designs.drafts.ownership_nodes import read_owners, read_partitions
 from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
-from coordwire.designs.drafts.zookeeper_steps import write_nodes
+from coordwire.designs.drafts.zookeeper_steps import read_owners, read_partitions, write_nodes
 from coordwire.dialects.zookeeper import Offset
 
 __all__ = ["ConsumerRegistry", "GroupRegistry", "PingingCoordinator"]

@@ -9,9 +9,9 @@
     /consumers/coordinator                          Coordinator (drafts)
     /cluster/id                                     ClusterId
 
-    nodes.py        one class a node: `parse(data)`, `build()`, `path(…)`; `parse_node(path, data)` picks it
-    topic_count.py  what a consumer wants to read, and which partitions its threads get
-    checks.py       JSON and plain texts, checked value by value
+    nodes.py   one class a node: `parse(data)`, `build()`, `path(…)`; `parse_node(path, data)` picks it;
+               what a consumer wants to read, and which partitions its threads get
+    checks.py  JSON and plain texts, checked value by value
 
 Rules: parsing raises `DecodeError` alone, with the key as its path ("partitions.0[1]"); building raises
 `EncodeError`. Keys that the documents don't have are kept and written back. Sources: Kafka's implementation
@@ -28,15 +28,13 @@ from coordwire.dialects.zookeeper.nodes import (
     Owner,
     PartitionState,
     Registration,
-    Topic,
-    parse_node,
-)
-from coordwire.dialects.zookeeper.topic_count import (
     StaticTopics,
+    Topic,
     TopicCount,
     WildcardTopics,
     escaped_twice,
     java_hash,
+    parse_node,
     parse_topic_count,
     range_assignment,
     thread_ids,

@@ -10,8 +10,8 @@ import pytest
 
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.draft_settings import DraftError
-from coordwire.designs.drafts.ownership_nodes import rebalance_reason
 from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
+from coordwire.designs.drafts.zookeeper_steps import rebalance_reason
 from coordwire.messages.draft_2 import (
     Draft2CommitOffsetResponse,
     Draft2PingRequest,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.designs.drafts.actions import DraftPartition, Send
-from coordwire.designs.drafts.ownership_nodes import rebalance_reason
 from coordwire.designs.drafts.topic_interest import plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
@@ -15,6 +14,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     GetData,
     SetData,
 )
+from coordwire.designs.drafts.zookeeper_steps import rebalance_reason
 from coordwire.messages.draft_2 import (
     Draft2Broker,
     Draft2Ownership,
