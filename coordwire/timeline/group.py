@@ -99,7 +99,7 @@ class Outage:
     back: Seen | None = None
 
 
-class Connections(Protocol):
+class MemberConnections(Protocol):
     """Those of groups' members."""
 
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
@@ -147,7 +147,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.clocks = SessionClocks()
-        self.connections: Connections = UnseenConnections()
+        self.connections: MemberConnections = UnseenConnections()
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
