@@ -99,7 +99,7 @@ class Outage:
     back: Seen | None = None
 
 
-class MemberConnections(Protocol):
+class GroupConnections(Protocol):
     """Those of groups' members."""
 
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
@@ -147,7 +147,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.clocks = SessionClocks()
-        self.connections: MemberConnections = UnseenConnections()
+        self.connections: GroupConnections = UnseenConnections()
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
