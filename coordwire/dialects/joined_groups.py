@@ -78,6 +78,7 @@ class JoinedGroup:
         self._knew_none = False  # the coordinator of this generation began anew
         self._timeouts: OrderedDict[str, int] = OrderedDict()  # of members that were removed
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
+        self._removals: list[tuple[Trigger, Seen]] = []  # by a coordinator that may know none
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
         self._batch_end: Seen | None = None
@@ -264,6 +265,7 @@ class JoinedGroup:
         if rebalance is not None and self._cause is not None and self._cause.member_id:
             rebalance.trigger = rebalance.trigger._replace(member_id=self._cause.member_id, client_id=None)
         self._cause = self._moved = None
+        self._removals.clear()
         group.end("steady", place)
         self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
 
@@ -297,6 +299,9 @@ class JoinedGroup:
             if not member.parked:
                 self._is_alive(member, place)
             self._moved = None
+            for reason in self._removals:  # it knows the group: those were sessions that ended
+                self._add_reason(*reason)
+            self._removals.clear()
             if message.error_code:
                 self._begin(place)
 
@@ -349,6 +354,8 @@ class JoinedGroup:
             self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
         elif departure != "removed" or self._moved is None:
             self._add_reason(trigger, place)
+        elif len(self._removals) < MOST_REASONS:
+            self._removals.append((trigger, place))
 
     def finish(self, place: Seen) -> None:
         """The input is at its end."""

@@ -205,6 +205,19 @@ def test_a_claim_is_whole_though_some_of_its_nodes_are_its_own() -> None:
     assert owned(cluster) == dict.fromkeys("0123", "a")
 
 
+def test_a_node_of_another_session_is_not_its_own_whatever_it_says() -> None:
+    cluster = world()
+    for path in ("/consumers", "/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
+        cluster.tree.apply(cluster.admin, CreateNode(path), cluster.now)
+    cluster.tree.apply(cluster.admin, CreateNode("/consumers/g/owners/t/1", b"a-0"), cluster.now)
+    machine = join(cluster, "a")
+    cluster.run(1_000)
+    assert (machine.fetching, machine.owned) == (False, {})
+    cluster.tree.apply(cluster.admin, DeleteNode("/consumers/g/owners/t/1"), cluster.now)
+    cluster.run(10_000)
+    assert owned(cluster) == dict.fromkeys("0123", "a")
+
+
 def test_steps_8_and_9_release_what_is_owned_before_they_claim() -> None:
     """And nothing is consumed of what is not owned yet: another's nodes stop the claim, whole."""
     cluster = world("a")

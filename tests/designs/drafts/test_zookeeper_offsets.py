@@ -194,14 +194,19 @@ def test_the_offset_manager_is_asked_until_it_answers() -> None:
     assert {partition for partition, *_ in group.began} == set(PARTITIONS)
 
 
+@pytest.mark.parametrize("is_missing", [False, True])
 @pytest.mark.parametrize("refused", range(4))
-def test_offsets_are_fetched_again_while_one_partition_of_them_is_refused(refused: int) -> None:
+def test_offsets_are_fetched_again_while_one_partition_of_them_is_refused(
+    refused: int, is_missing: bool
+) -> None:
     group, manager = Group(1), OffsetManager()
     is_loading = True
 
     def answer(request: Message, now: int) -> Any:
         reply = manager(request, now)
-        if isinstance(reply, OffsetFetchResponse) and is_loading:
+        if isinstance(reply, OffsetFetchResponse) and is_loading and is_missing:
+            del reply.topics[0].partitions[refused]
+        elif isinstance(reply, OffsetFetchResponse) and is_loading:
             reply.topics[0].partitions[refused].error_code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return reply
 

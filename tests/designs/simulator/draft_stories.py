@@ -129,7 +129,8 @@ def watched(truth: Truth) -> Iterator[None]:
     def resigned(original: Any) -> Any:
         def reset(self: Any, office: int) -> None:
             original(self, office)
-            truth.is_void(self.settings.broker_id)
+            if truth.is_void(self.settings.broker_id):
+                truth.begins(self)
 
         return reset
 
@@ -335,12 +336,12 @@ def _ends(story: Story) -> Iterator[str]:
     steady = [event for event in ended if event.outcome == "steady" and _ms(event.ended_ns) <= last]
     known = [end for end in truth.ended if end[0] <= last]
     times = [time for time, _, _ in known]
-    steady = [
+    late = [
         event for event in steady
-        if not _is_frozen(story, _ms(event.ended_ns)) or any(
-            _is_near(story, _ms(event.ended_ns), time) for time in times
-        )
+        if _is_frozen(story, _ms(event.ended_ns))
+        and not any(_is_near(story, _ms(event.ended_ns), time) for time in times)
     ]  # fmt: skip
+    steady = [event for event in steady if event not in late]
     if len(steady) != len(known):
         yield f"{len(steady)} rebalances ended, not {len(known)}"
     before, is_loaded = 0, story.simulated.run.design == "draft-3-loaded"
@@ -366,7 +367,8 @@ def _ends(story: Story) -> Iterator[str]:
         }
         if assigned != {name: parts for name, parts in owners.items() if parts}:
             yield f"at {time} the owners are {assigned}, not {owners}"
-        changed = any(before < at <= time for at, _, _ in truth.changes)
+        explained = max([before, *(_ms(one.ended_ns) for one in late if _ms(one.ended_ns) <= began)])
+        changed = any(explained < at <= time for at, _, _ in truth.changes)
         if event.cause == "unknown" and changed and not (is_loaded and _after_trouble(story, time)):
             yield f"at {time} the cause is not shown"
         before = own[broker] = time
