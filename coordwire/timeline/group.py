@@ -90,13 +90,12 @@ class Holes:
 @dataclass(slots=True)
 class Outage:
     """A broker is away. place: of the first connection that it ended; connections: how many it ended;
-    packets: of some of these FINs and RSTs; back: where another broker was seen to have its groups."""
+    packets: of some of these FINs and RSTs."""
 
     broker: str
     place: Seen
     connections: int
     packets: tuple[int, ...]
-    back: Seen | None = None
 
 
 class GroupConnections(Protocol):
@@ -128,11 +127,11 @@ class UnseenConnections:
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not drained yet; consumption:
-    for how long partitions had no consumer; clocks: those of its members' sessions; connections: those
-    of its members; coordinator: the address of the broker that last
-    accepted a request about it; brokers: all that did; outage: that of the coordinator, until a request is
-    accepted again; unanswered: the requests that it answers at once, and did not answer yet, with their
-    connections, the oldest first; holes: those of the capture."""
+    for how long partitions had no consumer; clocks: those of its members' sessions; connections: those of its
+    members; coordinator: the address of the broker that last accepted a request about it; brokers: all that
+    did; asked_broker: who is asked, until one accepts; outage: that of the coordinator, until a request is
+    accepted again; back: where another broker was seen to have it; unanswered: the requests that it answers
+    at once, and did not answer yet, with their connections, the oldest first; holes: those of the capture."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -150,7 +149,9 @@ class Group:
         self.connections: GroupConnections = UnseenConnections()
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
+        self.asked_broker: str | None = None
         self.outage: Outage | None = None
+        self.back: Seen | None = None
         self.unanswered: OrderedDict[Seen, str] = OrderedDict()
         self.holes = Holes()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
@@ -175,7 +176,7 @@ class Group:
     @property
     def is_away(self) -> bool:
         """Whether no coordinator is known to have the group, so that no session runs."""
-        return self.outage is not None and self.outage.back is None
+        return self.outage is not None and self.back is None
 
     def restart(self, since: Seen | None, place: Seen) -> None:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.

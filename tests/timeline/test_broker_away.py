@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from coordwire.timeline.events import BrokerAway
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
+from tests.growth import assert_linear
+from tests.timeline.script import Script, only
 from tests.timeline.story_checks import _in_at_the_end, _left
 
 FOLDER = Path(__file__).parent.parent / "data" / "outages"
@@ -63,3 +66,25 @@ def test_members_go_as_the_coordinator_logged_it(told: Told) -> None:
         events = [event for event in told if event["group"] == group]
         assert [*_left(events, facts, 1 << 60), *_in_at_the_end(events, facts, 1 << 60)] == []
         assert [fact["how"] for fact in facts["left"]].count("session_timeout") >= 1
+
+
+def ending(n: int) -> Script:
+    """So many groups of one broker, half of which have members, and that broker ends so many connections."""
+    script = Script()
+    for number in range(n):
+        script.group = f"g{number}"
+        script.heartbeat(f"c{number}", 1)
+        if number % 2:
+            script.leave(f"c{number}")
+    script.close(*(f"c{number}" for number in range(n)), sender="broker")
+    return script
+
+
+def test_each_connection_that_a_broker_ends_costs_the_same_with_many_groups() -> None:
+    assert_linear(ending, lambda script: script.events(ends=True), 400)
+
+
+def test_all_groups_of_a_broker_that_ends_its_connections_are_away() -> None:
+    away = only(ending(8).events(ends=True), BrokerAway)
+    assert sorted(event.group for event in away) == ["g0", "g2", "g4", "g6"]
+    assert {event.connections for event in away} == {8}

@@ -10,7 +10,7 @@ ending is built from what its `MemberClaim` admits; what is remembered is bounde
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
-from coordwire.timeline.group import Group, Holes, Outage
+from coordwire.timeline.group import Holes, Outage
 
 __all__ = ["ENDED", "ConnectionEnds", "LastRequests"]
 
@@ -246,12 +246,6 @@ class ConnectionEnds:
             return None
         connection.end = end
         return self._brokers.ends(end)
-
-    def flows_of(self, group: Group) -> Iterator[str]:
-        """The connections of a group's members, by their last requests."""
-        for member_id in group.members:
-            if (requests := self._last_requests.get(MemberName(group.group, member_id))) is not None:
-                yield requests.flow
 
     def flow_of(self, name: MemberName) -> str | None:
         """The connection of a member's last request."""

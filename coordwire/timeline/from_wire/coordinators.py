@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -33,7 +32,7 @@ FEW = 3
 SHORTEST_NS = 2_000_000_000
 """A broker that ended fewer is away if nothing is answered for so long."""
 
-MOST_BROKERS = 10_000
+MOST_BROKERS = MOST_GROUPS = 10_000
 MOST_ADDRESSES = 64
 MOST_PACKETS = 8
 
@@ -76,38 +75,63 @@ class BrokerEnds:
 class MemberConnections(Protocol):
     """What is known of the connections of groups' members."""
 
-    def flows_of(self, group: Group) -> Iterable[str]:
-        """Those of a group's members, by their last requests."""
-
     def end_on(self, flow: str) -> ConnectionEnd | None:
         """The end of a connection, None if it did not end."""
 
 
-class Coordinators:
-    """Of all groups. ends: of their members' connections, where these are known."""
+class Groups(Protocol):
+    """All groups."""
 
-    def __init__(self, groups: Iterable[Group], ends: MemberConnections | None) -> None:
+    def __iter__(self) -> Iterator[Group]:
+        """Each of them."""
+
+    def of_id(self, group_id: str) -> Iterable[Group]:
+        """Those of an id, of all kinds."""
+
+
+class Coordinators:
+    """Of all groups. ends: of their members' connections, where these are known.
+
+    _of: by broker, the ids of the groups that it has or may have, and that are not away.
+    """
+
+    def __init__(self, groups: Groups, ends: MemberConnections | None) -> None:
         self._groups = groups
         self._ends = ends
+        self._of: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+        self._outages: OrderedDict[str, Outage] = OrderedDict()  # by broker, the last
         self._stalls: OrderedDict[str, Stalls] = OrderedDict()
         self._returns: OrderedDict[str, Seen] = OrderedDict()  # of brokers that were away: the first answers
 
     def leaves(self, outage: Outage, number: int) -> None:
         """A broker is away. number: of the frame before."""
         outage.place = outage.place._replace(number=number)
-        for group in self._groups:
-            if group.outage is not None:
-                if group.outage.broker == outage.broker:
-                    group.outage = replace(outage, back=group.outage.back)
-                continue
-            coordinator = group.coordinator or self._last_asked(group)
-            if group.members and coordinator == outage.broker:
-                group.outage = replace(outage)
+        known = self._outages.get(outage.broker)
+        if known is None:
+            known = outage
+            remember(self._outages, outage.broker, outage, MOST_BROKERS)
+        known.place, known.connections, known.packets = outage.place, outage.connections, outage.packets
+        for group_id in self._of.pop(outage.broker, ()):
+            for group in self._groups.of_id(group_id):
+                if group.outage is not None or (group.coordinator or group.asked_broker) != outage.broker:
+                    continue
+                if group.members:
+                    group.outage, group.back = known, None
+                else:
+                    group.coordinator = group.asked_broker = None  # it is known again with its next frame
 
-    def _last_asked(self, group: Group) -> str | None:
-        """The broker that a group's members asked last."""
-        flows = () if self._ends is None else self._ends.flows_of(group)
-        return next(map(broker_of, flows), None)
+    def asks(self, group: Group, broker: str) -> None:
+        """A request about a group, of which no broker has accepted any."""
+        if group.asked_broker != broker:
+            group.asked_broker = broker
+            self._serves(broker, group)
+
+    def _serves(self, broker: str, group: Group) -> None:
+        groups = self._of.get(broker)
+        if groups is None:
+            groups = OrderedDict()
+            remember(self._of, broker, groups, MOST_BROKERS)
+        remember(groups, group.group, None, MOST_GROUPS)
 
     def moves(self, groups: Iterable[Group], place: Seen) -> None:
         """Another broker is named as the coordinator of these: it has loaded them, or does so now, and their
@@ -122,7 +146,7 @@ class Coordinators:
     def _is_back(group: Group, outage: Outage, place: Seen) -> None:
         """Some broker has a group again."""
         group.restart(outage.place, place)
-        outage.back = place
+        group.back = place
 
     def _returned(self, outage: Outage, place: Seen) -> Seen:
         """Where the first answer about a group of a broker that was away was seen; `place` if there is none
@@ -140,7 +164,7 @@ class Coordinators:
             group.outage = None
             length_ns = (place.time_ns or 0) - (outage.place.time_ns or 0)
             if outage.connections >= FEW or length_ns >= SHORTEST_NS or broker != outage.broker:
-                if outage.back is None:
+                if group.back is None:
                     group.restart(outage.place, self._returned(outage, place))
                 if self._returned(outage, place) is place:
                     remember(self._returns, outage.broker, place, MOST_BROKERS)
@@ -153,6 +177,7 @@ class Coordinators:
             self._unanswered(group, place, broker)
             group.restart(None, place)  # else one broker has two addresses
         group.coordinator = broker
+        self._serves(broker, group)
         group.clocks.stalls = self.stalls_of(broker)
         if len(group.brokers) < MOST_ADDRESSES:
             group.brokers.add(broker)
@@ -226,7 +251,7 @@ class Coordinators:
                 self._unanswered(group, place, None)
             elif outage.connections >= FEW:
                 self._report(group, outage, None, None)
-                if outage.back is None and (back := self._returned(outage, place)) is not place:
+                if group.back is None and (back := self._returned(outage, place)) is not place:
                     self._is_back(group, outage, back)
         for group in self._groups:
             if group.clocks.stall is not None:

@@ -372,7 +372,8 @@ def _carry_over(old: Group, new: Group, topic: Callable[[str], str], place: Seen
     clocks, before = new.clocks, old.clocks
     clocks.stalls, clocks.stall, clocks.reported = before.stalls, before.stall, before.reported
     new.unanswered = old.unanswered
-    new.coordinator, new.brokers, new.outage = old.coordinator, old.brokers, old.outage
+    new.coordinator, new.brokers, new.asked_broker = old.coordinator, old.brokers, old.asked_broker
+    new.outage, new.back = old.outage, old.back
     new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance
     new.settled = {name: renamed(partitions) for name, partitions in old.settled.items()}

@@ -445,6 +445,8 @@ class Timeline:
         if key not in JOINING:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
+        if group.coordinator is None:
+            self._coordinators.asks(group, broker_of(entry.flow))
         if key == _LEAVE:
             group.leave_request(message, entry, place)
             return ()
@@ -469,6 +471,8 @@ class Timeline:
             return
         if epoch < 0 and isinstance(group, ModernGroup):
             group.asks_to_leave(member_id, epoch, place)
+        if group.coordinator is None:
+            self._coordinators.asks(group, broker_of(entry.flow))
         group.waits(place, entry.flow)
         if member_id:
             group.asks(member_id, place, renews=key not in COMMITS and epoch >= 0)
