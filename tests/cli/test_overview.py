@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from coordwire.timeline.events import Cause, MemberJoined, Moved, Outcome, RebalanceEnded
+from coordwire.timeline.story.incidents import incidents
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow, causes, cells, folded, rows, table
 from tests.cli.conftest import Run
@@ -203,6 +204,16 @@ def test_a_loop_is_one_row() -> None:
     assert len(folded(rows(loop[:9]))) == 9
     later = [rejoined(number) for number in range(100, 115)]
     assert [row.name for row in folded(rows([*loop, *later]))] == ["1–45", "46–60"]
+
+
+def test_an_incident_names_a_rebalance_by_its_number_and_its_cause() -> None:
+    given_up = rejoined(2, cause="member_left", outcome="superseded")
+    unfinished = replace(rejoined(3, outcome="unfinished"), began_ns=2 * SECOND, length_ns=SECOND)
+    events = [rejoined(1), given_up, unfinished]
+    (incident,) = incidents(events, [], rows(events), MemberNumbers.of([]))
+    assert incident.lines == [
+        "rebalance 3 to 3 (leader m joins again) was not over when the input ends, after 1 s"
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 200])

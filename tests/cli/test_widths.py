@@ -6,12 +6,9 @@ pipe may be wider than the width that is asked for: it is one line for programs 
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
 import struct
-import termios
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,7 +18,7 @@ import pytest
 
 from coordwire.cli.__main__ import COMMANDS, main
 from tests.cli.conftest import CAPTURES, Run
-from tests.cli.terminals import visible
+from tests.cli.terminals import fcntl, pty, termios, visible
 
 pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
 

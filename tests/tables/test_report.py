@@ -166,9 +166,9 @@ def test_a_group_is_told_as_on_a_terminal() -> None:
     actual = make_page(groups=rows)
     incidents, table, within, former = actual.tables
     assert incidents == [
-        ["08:16:54.0", "rebalance 2 to 2 took 11.0 s"],
+        ["08:16:54.0", "rebalance 2 to 2 (#2 (till) joins) took 11.0 s"],
         ["08:17:12.0", "#2 (till) fell silent; out at 08:17:12.0"],
-        ["08:17:12.0", "rebalance 3 to 3 was not over when the input ends, after 4 s"],
+        ["08:17:12.0", "rebalance 3 to 3 (#2 (till) joins) was not over when the input ends, after 4 s"],
     ]
     assert table[0] == list(HEADS)
     assert [row[1:4] for row in table[1:]] == [
@@ -183,7 +183,10 @@ def test_a_group_is_told_as_on_a_terminal() -> None:
         "Quarantine",
     ]  # fmt: skip
     assert "Next: coordwire timeline /captures/a.pcap --group payments --rebalance 2" in actual.notes
-    assert actual.bold[0] == "3 incidents, the worst at 08:16:54.0: rebalance 2 to 2 took 11.0 s"
+    assert (
+        actual.bold[0]
+        == "3 incidents, the worst at 08:16:54.0: rebalance 2 to 2 (#2 (till) joins) took 11.0 s"
+    )
 
 
 def test_rows_of_earlier_runs_have_no_events() -> None:

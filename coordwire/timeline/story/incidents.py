@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordwire.capture.printable import quoted, shown
 from coordwire.enums import ErrorCode
@@ -31,7 +31,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.story.event_lines import deletion_text, reset_text, stall_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
-from coordwire.timeline.story.rebalance_table import TableRow
+from coordwire.timeline.story.rebalance_table import TableRow, causes
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
 
 __all__ = ["Incident", "incidents"]
@@ -282,8 +282,8 @@ def _long(
     events: Sequence[GroupEvent], rows: Sequence[TableRow], numbers: MemberNumbers
 ) -> Iterator[Incident]:
     errors = [event for event in events if isinstance(event, ErrorMet)]
-    for number, row in enumerate(rows, 1):
-        for part in row.parts:
+    for row in rows:
+        for number, part in zip(row.numbers, row.parts, strict=True):
             length_ns, unsettled = part.length_ns or 0, part.outcome in ("superseded", "unfinished")
             if length_ns < LONG_NS and part.outcome != "unfinished":
                 continue
@@ -295,6 +295,8 @@ def _length(
     number: int, part: RebalanceEnded, errors: Sequence[ErrorMet], numbers: MemberNumbers, unsettled: bool
 ) -> str:
     subject = f"rebalance {number}" + ("" if part.generation is None else f" to {part.generation}")
+    cause = causes(TableRow(number, [replace(part, outcome="steady")]), numbers)
+    subject += f" ({cause})" if part.cause != "unknown" else ""
     verb = "was given up after" if part.outcome == "superseded" else "took"
     verb = "was not over when the input ends, after" if part.outcome == "unfinished" else verb
     text = f"{subject} {verb} {duration(part.length_ns or 0)}"
