@@ -73,6 +73,21 @@ print(callable(timeline))
     assert python(script).stdout == "[] False\nTrue\n"
 
 
+def test_a_broker_loads_what_it_needs() -> None:
+    """Not what reads captures, unless it records; not what verifies segments, unless it has a data folder."""
+    script = """
+import sys
+from coordwire.broker import Broker
+rooms = "coordwire.capture", "coordwire.spans", "coordwire.segments.verify", "coordwire.client"
+loaded = lambda: sorted(name for name in sys.modules if name.startswith(rooms))
+print(loaded())
+from coordwire.broker.harness.traffic import Traffic
+Broker(traffic=Traffic())
+print(bool(loaded()))
+"""
+    assert python(script).stdout == "[]\nTrue\n"
+
+
 def test_the_package_is_the_command() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "coordwire", "--version"], capture_output=True, text=True, check=True
