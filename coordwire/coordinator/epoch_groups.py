@@ -1,5 +1,5 @@
-"""What consumer and streams groups, whose members have epochs, have in common: who commits and fetches
-offsets, and the replay of the group and of its target's epoch.
+"""What groups whose members have epochs have in common: who commits and fetches the offsets of consumer and
+streams groups, and the replay of groups, of members that leave, and of the target's epoch.
 
 Rules: an operator names no member and a negative epoch, and may commit while the group is empty. Members need
 a version of OffsetCommit that knows STALE_MEMBER_EPOCH. The group of a record may replace a classic group
@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_group import LEFT, ConsumerGroupModel
+from coordwire.coordinator.model.share_group import ShareGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.snapshots import TimelineHashMap
@@ -19,6 +20,7 @@ from coordwire.coordinator.state import GroupCommit, State
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupTargetAssignmentMetadataValue,
+    ShareGroupTargetAssignmentMetadataValue,
     StreamsGroupTargetAssignmentMetadataValue,
 )
 
@@ -26,9 +28,9 @@ __all__ = [
     "check_version",
     "committing_member",
     "fetching_member",
-    "find_or_make",
     "find_recorded",
     "replay_assignment_epoch",
+    "replay_leaving",
 ]
 
 
@@ -102,25 +104,36 @@ def find_or_make(state: State, group_id: str, model: type[G]) -> G:
     return group
 
 
-def find_recorded(state: State, group_id: str, model: type[G]) -> G | None:
-    """The group of a tombstone, if there is one. Raises `OperationRefused` for a group of another kind."""
-    return find_or_make(state, group_id, model) if group_id in state.groups else None
+def find_recorded(state: State, key: object, value: object, model: type[G]) -> G | None:
+    """The group of a record; None for a tombstone in a group that there is not.
+
+    Raises `OperationRefused` for a group of another kind.
+    """
+    group_id: str = getattr(key, "group_id", "")
+    return None if value is None and group_id not in state.groups else find_or_make(state, group_id, model)
 
 
 def replay_assignment_epoch(
-    state: State,
-    group_id: str,
-    model: type[G],
-    value: ConsumerGroupTargetAssignmentMetadataValue | StreamsGroupTargetAssignmentMetadataValue | None,
+    group: ConsumerGroupModel | ShareGroupModel | StreamsGroupModel,
+    value: ConsumerGroupTargetAssignmentMetadataValue
+    | ShareGroupTargetAssignmentMetadataValue
+    | StreamsGroupTargetAssignmentMetadataValue
+    | None,
 ) -> None:
     """Replay the epoch of a group's target, which ends after the members' targets."""
     if value is not None:
-        group = find_or_make(state, group_id, model)
         group.set_assignment(value.assignment_epoch, value.assignment_timestamp)
-        return
-    known = find_recorded(state, group_id, model)
-    if known is None:
-        return
-    if known.targets:
+    elif group.targets:
         raise contradiction()
-    known.clear_assignment()
+    else:
+        group.clear_assignment()
+
+
+def replay_leaving(group: ConsumerGroupModel | ShareGroupModel | StreamsGroupModel, member_id: str) -> None:
+    """Replay the tombstone of a member, which ends after its partitions and its target."""
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    if member.epoch != LEFT or member_id in group.targets:
+        raise contradiction()
+    group.remove_member(member_id)

@@ -1,47 +1,4 @@
 """The names of `coordwire.dialects.zookeeper`, for those who import them from here."""
 
-from coordwire.dialects.zookeeper import (
-    Broker,
-    ClusterId,
-    Coordinator,
-    Node,
-    Offset,
-    OldBroker,
-    Owner,
-    PartitionState,
-    Registration,
-    StaticTopics,
-    Topic,
-    TopicCount,
-    WildcardTopics,
-    escaped_twice,
-    java_hash,
-    parse_node,
-    parse_topic_count,
-    range_assignment,
-    thread_ids,
-    topic_filter,
-)
-
-__all__ = [
-    "Broker",
-    "ClusterId",
-    "Coordinator",
-    "Node",
-    "Offset",
-    "OldBroker",
-    "Owner",
-    "PartitionState",
-    "Registration",
-    "StaticTopics",
-    "Topic",
-    "TopicCount",
-    "WildcardTopics",
-    "escaped_twice",
-    "java_hash",
-    "parse_node",
-    "parse_topic_count",
-    "range_assignment",
-    "thread_ids",
-    "topic_filter",
-]
+from coordwire.dialects.zookeeper import *  # noqa: F403
+from coordwire.dialects.zookeeper import __all__ as __all__

@@ -24,9 +24,9 @@ from coordwire.coordinator.epoch_groups import (
     check_version,
     committing_member,
     fetching_member,
-    find_or_make,
     find_recorded,
     replay_assignment_epoch,
+    replay_leaving,
 )
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import (
@@ -170,66 +170,53 @@ def _check_of_older_epoch(member: ConsumerMember, epoch: int) -> PartitionCheck:
 
 def replay_consumer_group(state: State, key: object, value: object) -> None:
     """Replay a record with one of `CONSUMER_KEYS`."""
-    match key, value:
-        case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as content:
-            find_or_make(state, group_id, ConsumerGroupModel).set_epoch(content.epoch, content.metadata_hash)
-        case ConsumerGroupMetadataKey(group_id=group_id), None:
-            _end_consumer_group(state, group_id)
-        case ConsumerGroupPartitionMetadataKey(group_id=group_id), None:
-            group = find_recorded(state, group_id, ConsumerGroupModel)
-            if group is not None:
-                group.set_partition_metadata(False)
-        case ConsumerGroupPartitionMetadataKey(group_id=group_id), Message():
-            find_or_make(state, group_id, ConsumerGroupModel).set_partition_metadata(True)
-        case ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
-            ConsumerGroupMemberMetadataValue() | None
-        ) as content:
-            _replay_member(state, group_id, member_id, content)
-        case ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), (
-            ConsumerGroupTargetAssignmentMetadataValue() | None
-        ) as content:
-            replay_assignment_epoch(state, group_id, ConsumerGroupModel, content)
-        case ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
-            ConsumerGroupTargetAssignmentMemberValue() | None
-        ) as content:
-            if content is not None:
-                find_or_make(state, group_id, ConsumerGroupModel).put_target(
-                    member_id, target_from_lists(content.topic_partitions)
-                )
-            elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
-                group.targets.pop(member_id)
-        case ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
-            ConsumerGroupCurrentMemberAssignmentValue() | None
-        ) as content:
-            _replay_owned(state, group_id, member_id, content)
-        case ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), (
-            ConsumerGroupRegularExpressionValue() | None
-        ) as content:
-            _replay_pattern(state, group_id, regex, content)
-
-
-def _end_consumer_group(state: State, group_id: str) -> None:
-    group = find_recorded(state, group_id, ConsumerGroupModel)
+    group = find_recorded(state, key, value, ConsumerGroupModel)
     if group is None:
         return
-    if group.members or group.targets or group.assignment_epoch != -1:
-        raise contradiction()
-    state.groups.pop(group_id)
+    match key, value:
+        case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as content:
+            group.set_epoch(content.epoch, content.metadata_hash)
+        case ConsumerGroupMetadataKey(group_id=group_id), None:
+            if group.members or group.targets or group.assignment_epoch != -1:
+                raise contradiction()
+            state.groups.pop(group_id)
+        case ConsumerGroupPartitionMetadataKey(), (Message() | None):
+            group.set_partition_metadata(value is not None)
+        case ConsumerGroupMemberMetadataKey(member_id=member_id), (
+            ConsumerGroupMemberMetadataValue() | None
+        ) as content:
+            _replay_member(group, member_id, content)
+        case ConsumerGroupTargetAssignmentMetadataKey(), (
+            ConsumerGroupTargetAssignmentMetadataValue() | None
+        ) as content:
+            replay_assignment_epoch(group, content)
+        case ConsumerGroupTargetAssignmentMemberKey(member_id=member_id), (
+            ConsumerGroupTargetAssignmentMemberValue() | None
+        ) as content:
+            if content is None:
+                group.targets.pop(member_id)
+            else:
+                group.put_target(member_id, target_from_lists(content.topic_partitions))
+        case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), (
+            ConsumerGroupCurrentMemberAssignmentValue() | None
+        ) as content:
+            _replay_owned(group, member_id, content)
+        case ConsumerGroupRegularExpressionKey(regular_expression=regex), (
+            ConsumerGroupRegularExpressionValue() | None
+        ) as content:
+            resolved = None
+            if content is not None:
+                topics = tuple(sorted(set(content.topics)))
+                resolved = ResolvedPattern(topics, content.version, content.timestamp)
+            group.put_resolved(regex, resolved)
 
 
 def _replay_member(
-    state: State, group_id: str, member_id: str, value: ConsumerGroupMemberMetadataValue | None
+    group: ConsumerGroupModel, member_id: str, value: ConsumerGroupMemberMetadataValue | None
 ) -> None:
     if value is None:
-        group = find_recorded(state, group_id, ConsumerGroupModel)
-        member = None if group is None else group.members.get(member_id)
-        if group is None or member is None:
-            return
-        if member.epoch != LEFT or member_id in group.targets:
-            raise contradiction()
-        group.remove_member(member_id)
+        replay_leaving(group, member_id)
         return
-    group = find_or_make(state, group_id, ConsumerGroupModel)
     classic = value.classic_member_metadata
     side = None
     if classic is not None:
@@ -252,20 +239,18 @@ def _replay_member(
 
 
 def _replay_owned(
-    state: State, group_id: str, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
+    group: ConsumerGroupModel, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
 ) -> None:
+    member = group.members.get(member_id)
     if value is None:
-        group = find_recorded(state, group_id, ConsumerGroupModel)
-        member = None if group is None else group.members.get(member_id)
-        if group is not None and member is not None:
+        if member is not None:
             group.put_member(
                 replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED)
             )
         return
-    group = find_or_make(state, group_id, ConsumerGroupModel)
     group.put_member(
         replace(
-            group.members.get(member_id) or ConsumerMember(member_id),
+            member or ConsumerMember(member_id),
             epoch=value.member_epoch,
             previous_epoch=value.previous_member_epoch,
             state=MemberState.of(value.state),
@@ -279,18 +264,6 @@ def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
     return owned_from_lists(
         ((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch
     )
-
-
-def _replay_pattern(
-    state: State, group_id: str, regex: str, value: ConsumerGroupRegularExpressionValue | None
-) -> None:
-    if value is not None:
-        topics = tuple(sorted(set(value.topics)))
-        find_or_make(state, group_id, ConsumerGroupModel).put_resolved(
-            regex, ResolvedPattern(topics, value.version, value.timestamp)
-        )
-    elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
-        group.put_resolved(regex, None)
 
 
 # --- handlers ---

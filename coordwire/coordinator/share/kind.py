@@ -10,6 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator.epoch_groups import replay_assignment_epoch, replay_leaving
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, target_from_lists
 from coordwire.coordinator.model.offsets import CommittedOffset
@@ -161,12 +162,10 @@ def replay_share_group(state: State, key: object, value: object) -> None:
             ShareGroupMemberMetadataValue() | None
         ) as content:
             _replay_member(group, member_id, content)
-        case ShareGroupTargetAssignmentMetadataKey(), ShareGroupTargetAssignmentMetadataValue() as content:
-            group.set_assignment(content.assignment_epoch, content.assignment_timestamp)
-        case ShareGroupTargetAssignmentMetadataKey(), None:
-            if group.targets:
-                raise contradiction()
-            group.clear_assignment()
+        case ShareGroupTargetAssignmentMetadataKey(), (
+            ShareGroupTargetAssignmentMetadataValue() | None
+        ) as content:
+            replay_assignment_epoch(group, content)
         case ShareGroupTargetAssignmentMemberKey(member_id=member_id), (
             ShareGroupTargetAssignmentMemberValue() | None
         ) as content:
@@ -187,22 +186,19 @@ def replay_share_group(state: State, key: object, value: object) -> None:
 def _replay_member(
     group: ShareGroupModel, member_id: str, value: ShareGroupMemberMetadataValue | None
 ) -> None:
-    member = group.members.get(member_id)
-    if value is not None:
-        group.put_member(
-            replace(
-                member or ShareMember(member_id),
-                rack_id=value.rack_id,
-                client_id=value.client_id,
-                client_host=value.client_host,
-                topics=tuple(sorted(set(value.subscribed_topic_names))),
-                named=(),
-            )
+    if value is None:
+        replay_leaving(group, member_id)
+        return
+    group.put_member(
+        replace(
+            group.members.get(member_id) or ShareMember(member_id),
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            topics=tuple(sorted(set(value.subscribed_topic_names))),
+            named=(),
         )
-    elif member is not None:
-        if member.epoch != LEFT or member_id in group.targets:
-            raise contradiction()
-        group.remove_member(member_id)
+    )
 
 
 def _replay_assignment(

@@ -19,9 +19,9 @@ from coordwire.coordinator.epoch_groups import (
     check_version,
     committing_member,
     fetching_member,
-    find_or_make,
     find_recorded,
     replay_assignment_epoch,
+    replay_leaving,
 )
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.offsets import CommittedOffset
@@ -189,52 +189,42 @@ _STATES = frozenset(StreamsMemberState)
 
 def replay_streams_group(state: State, key: object, value: object) -> None:
     """Replay a record with one of `STREAMS_KEYS`."""
+    group = find_recorded(state, key, value, StreamsGroupModel)
+    if group is None:
+        return
     match key, value:
-        case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as content:
+        case StreamsGroupMetadataKey(), StreamsGroupMetadataValue() as content:
             configs = {config.key: config.value for config in content.last_assignment_configs or ()}
-            find_or_make(state, group_id, StreamsGroupModel).set_epoch(
-                content.epoch, content.metadata_hash, content.validated_topology_epoch, configs
-            )
+            group.set_epoch(content.epoch, content.metadata_hash, content.validated_topology_epoch, configs)
         case StreamsGroupMetadataKey(group_id=group_id), None:
-            _end_group(state, group_id)
-        case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as content:
-            find_or_make(state, group_id, StreamsGroupModel).set_topology(StreamsTopology(content))
-        case StreamsGroupTopologyKey(group_id=group_id), None:
-            group = find_recorded(state, group_id, StreamsGroupModel)
-            if group is not None:
-                group.set_topology(None)
-        case StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
+            if group.members or group.assignment_epoch != -1:
+                raise contradiction()
+            state.groups.pop(group_id)
+        case StreamsGroupTopologyKey(), (StreamsGroupTopologyValue() | None) as content:
+            group.set_topology(None if content is None else StreamsTopology(content))
+        case StreamsGroupMemberMetadataKey(member_id=member_id), (
             StreamsGroupMemberMetadataValue() | None
         ) as content:
-            _replay_member(state, group_id, member_id, content)
-        case StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), (
+            _replay_member(group, member_id, content)
+        case StreamsGroupTargetAssignmentMetadataKey(), (
             StreamsGroupTargetAssignmentMetadataValue() | None
         ) as content:
-            replay_assignment_epoch(state, group_id, StreamsGroupModel, content)
-        case StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
+            replay_assignment_epoch(group, content)
+        case StreamsGroupTargetAssignmentMemberKey(member_id=member_id), (
             StreamsGroupTargetAssignmentMemberValue() | None
         ) as content:
-            if content is not None:
-                find_or_make(state, group_id, StreamsGroupModel).targets[member_id] = TargetTasks(
+            if content is None:
+                group.targets.pop(member_id)
+            else:
+                group.targets[member_id] = TargetTasks(
                     listed_tasks(content.active_tasks),
                     listed_tasks(content.standby_tasks),
                     listed_tasks(content.warmup_tasks),
                 )
-            elif (group := find_recorded(state, group_id, StreamsGroupModel)) is not None:
-                group.targets.pop(member_id)
-        case StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
+        case StreamsGroupCurrentMemberAssignmentKey(member_id=member_id), (
             StreamsGroupCurrentMemberAssignmentValue() | None
         ) as content:
-            _replay_owned(state, group_id, member_id, content)
-
-
-def _end_group(state: State, group_id: str) -> None:
-    group = find_recorded(state, group_id, StreamsGroupModel)
-    if group is None:
-        return
-    if group.members or group.assignment_epoch != -1:
-        raise contradiction()
-    state.groups.pop(group_id)
+            _replay_owned(group, member_id, content)
 
 
 def _unknown(member_id: str) -> StreamsMember:
@@ -243,18 +233,11 @@ def _unknown(member_id: str) -> StreamsMember:
 
 
 def _replay_member(
-    state: State, group_id: str, member_id: str, value: StreamsGroupMemberMetadataValue | None
+    group: StreamsGroupModel, member_id: str, value: StreamsGroupMemberMetadataValue | None
 ) -> None:
     if value is None:
-        group = find_recorded(state, group_id, StreamsGroupModel)
-        member = None if group is None else group.members.get(member_id)
-        if group is None or member is None:
-            return
-        if member.epoch != LEFT_STREAMS or member_id in group.targets:
-            raise contradiction()
-        group.remove_member(member_id)
+        replay_leaving(group, member_id)
         return
-    group = find_or_make(state, group_id, StreamsGroupModel)
     endpoint = value.user_endpoint
     tags = HashMap.of((tag.key, tag.value) for tag in value.client_tags)
     group.put_member(
@@ -274,12 +257,11 @@ def _replay_member(
 
 
 def _replay_owned(
-    state: State, group_id: str, member_id: str, value: StreamsGroupCurrentMemberAssignmentValue | None
+    group: StreamsGroupModel, member_id: str, value: StreamsGroupCurrentMemberAssignmentValue | None
 ) -> None:
+    member = group.members.get(member_id)
     if value is None:
-        group = find_recorded(state, group_id, StreamsGroupModel)
-        member = None if group is None else group.members.get(member_id)
-        if group is not None and member is not None:
+        if member is not None:
             group.put_member(
                 replace(
                     member,
@@ -290,11 +272,10 @@ def _replay_owned(
                 )
             )
         return
-    group = find_or_make(state, group_id, StreamsGroupModel)
     epoch = value.member_epoch
     group.put_member(
         replace(
-            group.members.get(member_id) or _unknown(member_id),
+            member or _unknown(member_id),
             epoch=epoch,
             previous_epoch=value.previous_member_epoch,
             state=_state(value.state),
