@@ -337,6 +337,7 @@ def _parser(
             command.add_argument(
                 WHOLE_HELP, action=_WholeHelp, nargs=0, help="show this help with all options and the fields"
             )
+            command.formatter_class = argparse.RawDescriptionHelpFormatter  # now: without a width it is slow
     return parser
 
 

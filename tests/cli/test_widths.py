@@ -101,11 +101,13 @@ def whole(text: str) -> str:
 
 
 @pytest.mark.parametrize("words", SCREENS, ids=lambda words: " ".join(Path(str(word)).name for word in words))
-def test_a_screen(words: tuple[object, ...], run: Run, on_terminal: OnTerminal) -> None:
+def test_a_screen(
+    words: tuple[object, ...], run: Run, on_terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for width in WIDTHS:
         screen = on_terminal(words, width)
         assert max(map(len, screen.split("\n"))) <= width
-        os.environ["COLUMNS"] = str(width)
+        monkeypatch.setenv("COLUMNS", str(width))
         result = run(*words)
         piped = result.text + result.err
         assert whole(screen) == whole(piped)

@@ -75,7 +75,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="decode several inputs in N processes, with the output of one",
     )
     filters.configure(parser)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.set_defaults(make_epilog=filters.epilog)
     dialect_options.configure(parser)
 
