@@ -204,7 +204,9 @@ class Group:
 
     def waits(self, place: Seen, flow: str) -> None:
         """A request that its coordinator answers at once was sent on a connection."""
-        remember(self.unanswered, place, flow, MOST_UNANSWERED)
+        self.unanswered[place] = flow
+        if len(self.unanswered) > MOST_UNANSWERED:
+            self.unanswered.popitem(last=False)
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next

@@ -521,15 +521,18 @@ class Timeline:
         """Whether an answer about a group is its coordinator's."""
         group.unanswered.pop(asked_place, None)
         broker, asked_ns = broker_of(request_entry.flow), asked_place.time_ns or 0
+        is_coordinators = group.coordinator == broker
         if (place.time_ns or 0) - asked_ns < STALL_NS:
-            self._coordinators.stalls_of(broker).prompt(asked_ns)
+            stalls = group.clocks.stalls if is_coordinators else self._coordinators.stalls_of(broker)
+            if asked_ns > stalls.prompt_ns:
+                stalls.prompt(asked_ns)
         elif request_entry.api_key not in JOINING and code not in UNAVAILABLE:
             self._coordinators.answers_late(group, broker, asked_place, place)
         if group.clocks.stall is not None and group.clocks.stall.is_over:
             self._coordinators.stalled(group)
         if self._ends is not None and code not in NOT_READ:
             self._ends.reads(request_entry)
-        if not code and group.outage is None and group.coordinator == broker:
+        if not code and group.outage is None and is_coordinators:
             return True
         return self._coordinators.accepts_answer(group, broker, place, accepted=code not in UNAVAILABLE)
 
