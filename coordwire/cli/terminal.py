@@ -165,7 +165,7 @@ def folded(line: Pieces, width: int, margin: int) -> Iterator[Pieces]:
     while len(text) - start > room:
         break_at = text.rfind(" ", start + 1, start + room + 1)
         end = break_at if text[start:break_at].strip() and break_at > start else start + room
-        yield [(before, "plain"), *_between(line, start, end)]
+        yield [(before, "plain"), *_between(line, start, start + len(text[start:end].rstrip(" ")))]
         start = len(text) - len(text[end:].lstrip(" "))
         room, before = max(width - margin, 1), " " * margin
     yield [(before, "plain"), *_between(line, start, len(text))]
