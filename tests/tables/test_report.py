@@ -353,6 +353,15 @@ def test_several_groups_begin_with_the_worst_incident_of_all() -> None:
     assert "<p><b>2 groups: no incident</b></p>" in none
 
 
+def test_groups_with_incidents_are_shown_before_busier_ones() -> None:
+    busy = [joined(n, f"m{n}", group=f"busy{g}") for g in range(group_section.MOST_GROUPS) for n in range(9)]
+    lost = [joined(0, "till-a"), joined(1, "till-b"), member_left(20, "till-b", "session_timeout")]
+    text = page(Tables(groups=[*busy, *lost]), PipelineSummary(files=1))
+    assert f"{group_section.MOST_GROUPS + 1} groups: 1 incident in payments at" in text
+    assert "<h3>payments" in text
+    assert "1 more group in the tables." in text
+
+
 def test_what_is_left_out_is_said() -> None:
     gone = [joined(n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]
     gone += [member_left(20 + n / 10, f"till-{n:03}") for n in range(contents.MOST_GONE + 3)]

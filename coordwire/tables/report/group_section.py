@@ -66,14 +66,17 @@ def sections(reading: TableRows) -> list[str]:
             events[event.group, row.input_file].append(event)
             if name == "lag":
                 lags[event.group, row.input_file].append(row)
-    selected = sorted(sorted(events, key=lambda key: len(events[key]), reverse=True)[:MOST_GROUPS])
+    stories = {key: _story(events[key]) for key in events}
+    worst_first = sorted(
+        stories, key=lambda key: (stories[key].worst_cost_ns, len(events[key])), reverse=True
+    )
+    selected = sorted(worst_first[:MOST_GROUPS])
     parts = ["<h2>Groups</h2>"] if selected else []
     sources = Counter(group for group, _ in events)
-    stories = {key: _story(events[key]) for key in selected}
     if len(stories) > 1:
         parts.append(f"<p><b>{escaped(common_verdict(list(stories.values())))}</b></p>")
-    for key, contents in stories.items():
-        parts += _group(key, contents, lags[key], more_files=sources[key[0]] - 1)
+    for key in selected:
+        parts += _group(key, stories[key], lags[key], more_files=sources[key[0]] - 1)
     parts += _left_out(len(events) - len(selected), rows, eventless)
     ended = once(row for row in rows["groups"][:MOST_ROWS] if row.event == "rebalanceEnded")
     lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]

@@ -125,6 +125,11 @@ class StoryContents:
         return f"{head} {_summary(self._worst_incident)}"
 
     @property
+    def worst_cost_ns(self) -> int:
+        """What the worst incident cost, in nanoseconds; -1 if there is none."""
+        return self._worst_incident.cost_ns if self.incidents else -1
+
+    @property
     def _worst_incident(self) -> Incident:
         return max(self.incidents, key=lambda incident: incident.cost_ns)
 
