@@ -124,6 +124,12 @@ def test_one_job_may_publish_and_may_do_nothing_else() -> None:
                 assert [set(step) <= {"uses", "with"} for step in job["steps"]] == [True, True]
                 assert job["steps"][0]["with"]["pattern"] == "{wheels-*,sdist,pure}"
                 continue
+            if name == "publish-site":
+                assert job["permissions"] == {"contents": "write"}
+                commands = [step["run"] for step in job["steps"] if "run" in step]
+                assert commands[0].startswith("python3 packaging/site_versions.py ")
+                assert all(line.startswith("git ") for line in commands[1].splitlines())
+                continue
             assert "permissions" not in job, name
             for step in job["steps"]:
                 if step.get("uses", "").startswith("actions/checkout@"):
@@ -160,3 +166,24 @@ def test_the_conda_recipe_is_of_this_version_and_these_requirements() -> None:
     extras = stated["optional-dependencies"]
     optional = {one for name in ("cli", "arrow", "spark") for one in extras[name]}
     assert {one.replace(" ", "") for one in recipe["requirements"]["run_constraints"]} <= optional
+
+
+def test_sites_of_versions_stand_side_by_side(tmp_path: Path) -> None:
+    publish = runpy.run_path(str(ROOT / "packaging" / "site_versions.py"))["publish"]
+    site, published = tmp_path / "site", tmp_path / "published"
+    site.mkdir()
+    published.mkdir()
+    with pytest.raises(ValueError, match="no index"):
+        publish(site, published, "0.1.0")
+    for version in ("0.9.0", "0.10.0", "0.11.0rc2", "0.11.0rc10"):
+        (site / "index.html").write_text(version)
+        publish(site, published, version)
+    assert (published / "0.9.0" / "index.html").read_text() == "0.9.0"
+    assert "url=0.10.0/" in (published / "index.html").read_text()
+    listed = re.findall(r'href="([^"]+)/"', (published / "versions.html").read_text())
+    assert listed == ["0.11.0rc10", "0.11.0rc2", "0.10.0", "0.9.0"]
+    for version, why in (("0.9.0", "already"), ("../x", "no version"), ("latest", "no version")):
+        with pytest.raises(ValueError, match=why):
+            publish(site, published, version)
+    publish(site, published, "0.11.0")
+    assert "url=0.11.0/" in (published / "index.html").read_text()
