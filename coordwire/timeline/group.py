@@ -391,9 +391,17 @@ class Group:
 
     def late(self, rebalance: Rebalance) -> tuple[str, ...]:
         """The members that a rebalance waits for, in a group that is not too large to look at each."""
-        waiting = rebalance.unsynced_named | rebalance.unjoined if rebalance.generation is not None else set()
-        few = len(self.members) <= MOST_LATE
-        return tuple(member_id for member_id in self.members if few and member_id in waiting)
+        if len(self.members) > MOST_LATE:
+            return ()
+        if rebalance.generation is not None:
+            waiting = rebalance.unsynced_named | rebalance.unjoined
+            return tuple(name for name in self.members if name in waiting)
+        began_ns = rebalance.began.time_ns or 0
+        return tuple(  # those who ask for other things since it began, and do not join
+            name
+            for name, member in self.members.items()
+            if rebalance.joined and name not in rebalance.joined and member.asked_ns > began_ns > 0
+        )
 
     def assigned(self) -> dict[str, Owned]:
         """What each member has, as far as that is known."""

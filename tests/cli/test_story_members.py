@@ -28,6 +28,7 @@ from tests.timeline.script import Script, only
 from tests.timeline.test_modern import ORDERS, beat, joined
 
 GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID = 81, 111
+UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 25, 27
 
 
 def story(script: Script, capsys: pytest.CaptureFixture[str]) -> str:
@@ -90,6 +91,24 @@ def test_the_member_that_holds_up_an_epoch(capsys: pytest.CaptureFixture[str]) -
     end = only(script.events(), RebalanceEnded)[-1]
     assert (end.outcome, end.waiting_for) == ("unfinished", ("a",))
     assert "was not over when the input ends, after 11.5 s, waiting for #1" in story(script, capsys)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_the_member_that_does_not_join(asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that sends heartbeats, and no JoinGroup; of one that is silent nothing is known."""
+    script = Script()
+    script.steady("a", "b")
+    script.now += 1
+    script.join("b", owned={"t": [1]}, reason="rebalance enforced by user")
+    for _ in range(12):
+        script.now += 1
+        if asks:
+            script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+        else:
+            script.heartbeat("other", 1, UNKNOWN_MEMBER_ID)
+    end = only(script.events(), RebalanceEnded)[-1]
+    assert (end.outcome, end.waiting_for) == ("unfinished", ("a-id",) if asks else ())
+    assert ("waiting for #1 (a)" in story(script, capsys)) == asks
 
 
 def test_a_refused_member_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:

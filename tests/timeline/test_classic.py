@@ -444,3 +444,28 @@ def test_the_first_member_is_the_leader_whichever_request_was_seen_first() -> No
     script.sync(1, {"a": {"t": [0]}, "b": {"t": [1]}})
     (ended,) = only(script.events(), RebalanceEnded)
     assert (ended.cause, ended.member_id, ended.began_ns) == ("first_member", "a-id", requests[0].time_ns)
+
+
+@pytest.mark.parametrize(
+    ("refused", "about"),
+    [
+        ({("a", 0): 3}, {3: ("a", 0)}),
+        ({("a", 0): 3, ("a", 1): 3, ("b", 0): 29}, {3: ("a", None), 29: ("b", 0)}),
+        ({("a", 0): 3, ("b", 0): 3, ("b", 1): 0}, {3: (None, None)}),
+        ({("a", 0): 25}, {25: (None, None)}),  # the member is refused, not the topic
+    ],
+)
+def test_refused_commits_name_the_topic(
+    refused: dict[tuple[str, int], int], about: dict[int, tuple[str | None, int | None]]
+) -> None:
+    script = Script().steady("a")
+    request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=1, member_id="a-id")
+    topics = [
+        OffsetCommitResponseTopic(
+            name=topic, partitions=[OffsetCommitResponsePartition(partition_index=index, error_code=code)]
+        )
+        for (topic, index), code in refused.items()
+    ]
+    script.answer(script.ask(request, "a", version=8), OffsetCommitResponse(topics=topics))
+    found = {event.error_code: (event.topic, event.partition) for event in only(script.events(), ErrorMet)}
+    assert found == about

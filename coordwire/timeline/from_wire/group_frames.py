@@ -44,6 +44,11 @@ Asked = tuple[str, int, str | None, str | None]
 
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _LEAVE = int(ApiKey.LEAVE_GROUP)
+_ABOUT_TOPICS = frozenset(map(int, (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.OFFSET_METADATA_TOO_LARGE,
+)))  # fmt: skip
+"""Why single topics of a commit are refused; other codes are the same for all of it."""
 _error_met = row_maker(ErrorMet)
 
 
@@ -75,22 +80,36 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
     """The error codes of an answer about a group."""
     code = getattr(message, "error_code", 0)
     member_id = request.member_id or None
-    errors: list[tuple[int, str | None, str | None]] = []
+    errors: list[tuple[int, str | None, str | None, int | None, str | None]] = []
     if code and code != _MEMBER_ID_REQUIRED:
-        errors.append((code, member_id, getattr(message, "error_message", None)))
+        errors.append((code, member_id, None, None, getattr(message, "error_message", None)))
     if entry.api_key == _LEAVE:
         errors += [
-            (member.error_code, member.member_id or None, None)
+            (member.error_code, member.member_id or None, None, None, None)
             for member in message.members
             if member.error_code
         ]
     if entry.api_key in COMMITS:
-        codes = dict.fromkeys(member.error_code for topic in message.topics for member in topic.partitions)
-        errors += [(code, member_id, None) for code in codes if code]
+        errors += [(code, member_id, *about, None) for code, about in _refused_commits(message).items()]
     if not errors:
         return ()
     head = request.group_id, *place, entry.api_name or ""
     return [
-        _error_met(*head, code, member_id, entry.client_id, None, None, text)
-        for code, member_id, text in errors
+        _error_met(*head, code, member_id, entry.client_id, topic, partition, text)
+        for code, member_id, topic, partition, text in errors
     ]
+
+
+def _refused_commits(message: Any) -> dict[int, tuple[str | None, int | None]]:
+    """The error codes of an answer to a commit; those about topics with the topic, if it is one, and the
+    partition."""
+    about: dict[int, tuple[str | None, int | None]] = {}
+    for topic in message.topics:
+        name = topic.name or None  # later versions have ids
+        for partition in topic.partitions:
+            code, index = partition.error_code, partition.partition_index
+            if code and code not in about:
+                about[code] = (name, index) if code in _ABOUT_TOPICS else (None, None)
+            elif code and about[code] != (name, index):
+                about[code] = (name if about[code][0] == name else None), None
+    return about

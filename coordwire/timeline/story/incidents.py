@@ -45,6 +45,9 @@ LONG_NS = 10_000_000_000
 MOST_REFUSALS = 8
 """So many kinds of refusals are shown."""
 
+MOST_TOPICS = 3
+"""So many topics are named with a refusal."""
+
 MOST_RESETS = 6
 """So many partitions of one request are named."""
 
@@ -340,7 +343,7 @@ def _refusals(
         together.setdefault((names, event.api, event.error_code), []).append(event)
     for (names, api, code), refused in list(together.items())[:MOST_REFUSALS]:
         first, last = refused[0], refused[-1]
-        deed = "commits were refused" if "Commit" in api else f"{api} was refused"
+        deed = f"commits{_of_topics(refused)} were refused" if "Commit" in api else f"{api} was refused"
         packet = "" if first.packet is None else f" (packet {first.packet})"
         times = f" × {len(refused):,} until {clock(last.time_ns or 0)}" if len(refused) > 1 else ""
         text = f"{names} {deed}: {error_name(code)}{times}{packet}"
@@ -351,6 +354,16 @@ def _refusals(
     if hidden > 0:
         later = list(together.values())[MOST_REFUSALS][0]
         yield Incident(later.time_ns or 0, [f"and {hidden:,} more kinds of refusals: --errors lists them"])
+
+
+def _of_topics(refused: Iterable[ErrorMet]) -> str:
+    """Which topics refused commits were of, as far as that is known of each."""
+    topics = dict.fromkeys(event.topic for event in refused)
+    if None in topics:
+        return ""
+    names = [shown(topic or "") for topic in topics]
+    more = f" and {len(names) - MOST_TOPICS:,} more" if len(names) > MOST_TOPICS else ""
+    return f" of {', '.join(names[:MOST_TOPICS])}{more}"
 
 
 def _with_numbers(message: str, numbers: MemberNumbers) -> str:
