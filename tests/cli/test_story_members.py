@@ -24,6 +24,8 @@ from coordwire.messages.streams_group_heartbeat import (
 )
 from coordwire.timeline.events import Assignment as Assigned
 from coordwire.timeline.events import GroupConverted, MemberJoined, RebalanceEnded, TopicPartition
+from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.group_block import GroupBlock
 from tests.timeline.script import Script, only
 from tests.timeline.test_modern import ORDERS, beat, joined
 
@@ -109,6 +111,19 @@ def test_the_member_that_does_not_join(asks: bool, capsys: pytest.CaptureFixture
     end = only(script.events(), RebalanceEnded)[-1]
     assert (end.outcome, end.waiting_for) == ("unfinished", ("a-id",) if asks else ())
     assert ("waiting for #1 (a)" in story(script, capsys)) == asks
+
+
+def test_equal_lines_of_a_rebalance_are_one() -> None:
+    script = Script().steady("a", "b")
+    script.now += 1
+    script.join("b")
+    for _ in range(12):
+        script.now += 1
+        script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    (group,) = CollectedEvents(script.events()).groups.values()
+    lines = ["".join(text for text, _ in line) for line in GroupBlock(group, 120).rebalance(2)]
+    (repeated,) = [line for line in lines if "REBALANCE_IN_PROGRESS" in line]
+    assert "× 12 until" in repeated
 
 
 def test_a_refused_member_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
             if member.error_code
         ]
     if entry.api_key in COMMITS:
-        errors += [(code, member_id, *about, None) for code, about in _refused_commits(message).items()]
+        errors += [(code, member_id, *subject, None) for code, subject in _refused_commits(message).items()]
     if not errors:
         return ()
     head = request.group_id, *place, entry.api_name or ""
@@ -103,13 +103,13 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
 def _refused_commits(message: Any) -> dict[int, tuple[str | None, int | None]]:
     """The error codes of an answer to a commit; those about topics with the topic, if it is one, and the
     partition."""
-    about: dict[int, tuple[str | None, int | None]] = {}
+    subjects: dict[int, tuple[str | None, int | None]] = {}
     for topic in message.topics:
         name = topic.name or None  # later versions have ids
         for partition in topic.partitions:
             code, index = partition.error_code, partition.partition_index
-            if code and code not in about:
-                about[code] = (name, index) if code in _ABOUT_TOPICS else (None, None)
-            elif code and about[code] != (name, index):
-                about[code] = (name if about[code][0] == name else None), None
-    return about
+            if code and code not in subjects:
+                subjects[code] = (name, index) if code in _ABOUT_TOPICS else (None, None)
+            elif code and subjects[code] != (name, index):
+                subjects[code] = (name if subjects[code][0] == name else None), None
+    return subjects

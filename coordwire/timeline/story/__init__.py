@@ -8,6 +8,7 @@
     lanes.py            the story as a picture: members over time, rebalances, gaps
     incidents.py        what went wrong
     rebalance_table.py  a row a rebalance
+    event_list.py       events as a list, equal ones as one line
     event_lines.py      a line an event; commit_lines.py: those of commits
     story_links.py      what an event refers to elsewhere in the story
     member_numbers.py   short numbers for members

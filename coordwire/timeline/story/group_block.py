@@ -1,39 +1,23 @@
 """A group's block of lines: a head with what its events amount to and a verdict, then a line an event.
 
-Strategy: a rebalance's assignment is below its line; a member's commits between two lines that matter more
-become one line, unless they are to be listed, as do lines that are equal but for their times. Rules: lines
-are pieces of text with the names of styles; what a style looks like is for who shows them; text from outside
-has its control characters escaped.
+Rules: lines are pieces of text with the names of styles; what a style looks like is for who shows them; text
+from outside has its control characters escaped.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from coordwire.capture.printable import Pieces
-from coordwire.timeline.events import (
-    ErrorMet,
-    GroupEvent,
-    LagMeasured,
-    RebalanceEnded,
-    TransactionStep,
-    Unanswered,
-)
-from coordwire.timeline.story.collected import CollectedEvents, CollectedGroup, is_position
-from coordwire.timeline.story.commit_lines import CommitLine, CommitLines
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.story.collected import CollectedEvents, CollectedGroup
 from coordwire.timeline.story.contents import StoryContents
 from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.event_list import event_list
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.overview import Overview
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import count, day
-
-ALIKE = 3
-"""So many equal lines in a stretch become one."""
-
-REPEATED = (ErrorMet, Unanswered, TransactionStep, LagMeasured)
-"""What a client that retries does over and over; whatever else happens ends the stretch."""
 
 
 def story_lines(events: Iterable[GroupEvent], width: int = 110) -> Iterator[str]:
@@ -68,7 +52,7 @@ class GroupBlock:
     def lines(self) -> Iterator[Pieces]:
         """The head, and a line an event."""
         yield from self.overview.head()
-        yield from _event_lines(self._line_events, self._words, self._commits)
+        yield from event_list(self._line_events, self._words, self._commits)
 
 
 class GroupExcerpts:
@@ -93,7 +77,7 @@ class GroupExcerpts:
         self._links.add(events)
         words = _words(events, self._numbers, self._links)
         self.margin = words.margin
-        return _event_lines(events, words, self._commits)
+        return event_list(events, words, self._commits)
 
 
 def _words(events: Collection[GroupEvent], numbers: MemberNumbers, links: StoryLinks) -> EventLines:
@@ -101,46 +85,3 @@ def _words(events: Collection[GroupEvent], numbers: MemberNumbers, links: StoryL
     packets = max((event.packet or 0 for event in events), default=0)
     packet_width = len(str(packets)) if packets else 0
     return EventLines(numbers, one_day=len(days) == 1, packet_width=packet_width, links=links)
-
-
-def _event_lines(events: Iterable[GroupEvent], words: EventLines, commits: bool) -> Iterator[Pieces]:
-    """A line an event, in the order of time."""
-    stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
-    positions = CommitLines(words, folded=not commits)
-    for event in sorted(events, key=lambda event: event.time_ns or 0):
-        if is_position(event):
-            new_line = positions.add(event)
-            if new_line is not None:
-                stretch.append((event, new_line))
-            continue
-        positions.interrupt()
-        if not isinstance(event, REPEATED):
-            yield from _collapsed(stretch, words)
-            stretch = []
-            positions.end()
-        stretch.append((event, words.pieces(event)))
-        if isinstance(event, RebalanceEnded):
-            yield from _collapsed(stretch, words)
-            stretch = []
-            yield from words.below(event)
-    yield from _collapsed(stretch, words)
-
-
-def _collapsed(lines: list[tuple[GroupEvent, Pieces | CommitLine]], words: EventLines) -> Iterator[Pieces]:
-    """The lines between two that matter more; many that are equal become one with their number."""
-    stretch = [
-        (event, line_or_commits.pieces() if isinstance(line_or_commits, CommitLine) else line_or_commits)
-        for event, line_or_commits in lines
-    ]
-    texts = ["".join(text for text, _ in pieces) for _, pieces in stretch]
-    counts = Counter(texts)
-    last = dict(zip(texts, (event for event, _ in stretch), strict=True))
-    for (event, pieces), text in zip(stretch, texts, strict=True):
-        if not pieces or not counts[text]:
-            continue
-        line = [*words.time(event), *pieces]
-        if counts[text] >= ALIKE:
-            until = words.clock(last[text])
-            line.append((f"  × {counts[text]:,} until {until}", "busy"))
-            counts[text] = 0
-        yield line

@@ -362,8 +362,8 @@ def _of_topics(refused: Iterable[ErrorMet]) -> str:
     if None in topics:
         return ""
     names = [shown(topic or "") for topic in topics]
-    more = f" and {len(names) - MOST_TOPICS:,} more" if len(names) > MOST_TOPICS else ""
-    return f" of {', '.join(names[:MOST_TOPICS])}{more}"
+    suffix = f" and {len(names) - MOST_TOPICS:,} more" if len(names) > MOST_TOPICS else ""
+    return f" of {', '.join(names[:MOST_TOPICS])}{suffix}"
 
 
 def _with_numbers(message: str, numbers: MemberNumbers) -> str:

@@ -13,6 +13,7 @@ from coordwire.capture.printable import Pieces
 from coordwire.timeline.events import RebalanceEnded
 from coordwire.timeline.story.contents import StoryContents
 from coordwire.timeline.story.event_lines import EventLines
+from coordwire.timeline.story.event_list import event_list
 from coordwire.timeline.story.rebalance_table import TableRow, causes, table
 from coordwire.timeline.story.story_links import StoryLinks
 from coordwire.timeline.story.wording import clock
@@ -106,19 +107,19 @@ class Overview:
         links.endings.clear()  # the line of a member that went has its own
         packets = len(str(max((event.packet or 0 for event in contents.events), default=0)))
         words = EventLines(contents.numbers, one_day=True, packet_width=packets, links=links)
-        for event in contents.events:
-            own = any(event is part for part in row.parts)
-            is_inside = None not in (began_ns, ended_ns) and (began_ns or 0) <= (event.time_ns or 0) <= (
-                ended_ns or 0
+        is_timed = None not in (began_ns, ended_ns)
+        shown_events = [
+            event
+            for event in contents.events
+            if any(event is part for part in row.parts)
+            or (
+                is_timed
+                and (began_ns or 0) <= (event.time_ns or 0) <= (ended_ns or 0)
+                and not isinstance(event, RebalanceEnded)
             )
-            if not own and (not is_inside or isinstance(event, RebalanceEnded)):
-                continue
-            pieces = words.pieces(event)
-            if pieces:
-                yield from self._hung([*words.time(event), *pieces])
-            if isinstance(event, RebalanceEnded):
-                for below in words.below(event):
-                    yield from self._hung(below)
+        ]
+        for line in event_list(shown_events, words, commits=False):
+            yield from self._hung(line)
 
     def _hung(self, pieces: Pieces) -> Iterator[Pieces]:
         """A line, wrapped at the width."""
