@@ -24,9 +24,9 @@ from coordwire.frames import RequestFrame, ResponseFrame
 from coordwire.notebook.tree import DisplayNode, entry_of, head_of, unreadable_text
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
-from coordwire.timeline.story.contents import StoryContents
+from coordwire.timeline.story.contents import StoryContents, common_verdict
 from coordwire.timeline.story.markup import escaped, table
-from coordwire.timeline.story.overview import Overview
+from coordwire.timeline.story.overview import Overview, wrapped
 from coordwire.timeline.story.story_page import story_html
 
 __all__ = ["DisplayStories", "DisplayTable", "html", "stories_of", "table_of", "text"]
@@ -52,7 +52,8 @@ _STYLE = (
 def html(value: DisplayNode | DisplayTable | DisplayStories) -> str:
     """A tree, a table or stories as one piece of HTML."""
     if isinstance(value, DisplayStories):
-        content = "".join(story_html(contents, most=MOST_STORY_ROWS) for contents in value.stories)
+        content = "" if value.verdict is None else f"<p><b>{escaped(value.verdict)}</b></p>"
+        content += "".join(story_html(contents, most=MOST_STORY_ROWS) for contents in value.stories)
         content += "".join(f'<p class="note">{escaped(note)}</p>' for note in value.notes)
     else:
         content = _html_table(value) if isinstance(value, DisplayTable) else _html_tree(value)
@@ -97,6 +98,8 @@ def text(value: DisplayNode | DisplayTable | DisplayStories) -> str:
 
 
 def _text_stories(value: DisplayStories) -> Iterator[str]:
+    if value.verdict is not None:
+        yield from wrapped(value.verdict, WIDTH, 0)
     for contents in value.stories:
         lines = Overview(contents, WIDTH).lines()
         for line in islice(lines, MOST_LINES):
@@ -147,8 +150,9 @@ class DisplayTable(NamedTuple):
 
 
 class DisplayStories(NamedTuple):
-    """notes: what was left out."""
+    """verdict: on all groups, where there are several; notes: what was left out."""
 
+    verdict: str | None
     stories: tuple[StoryContents, ...]
     notes: tuple[str, ...]
 
@@ -161,7 +165,9 @@ def stories_of(events: Iterable[GroupEvent]) -> DisplayStories:
         notes.append(f"The first {MOST_GROUPS} groups of {len(groups):,}.")
     if collected.left_out:
         notes.append(f"{collected.left_out:,} more events are not in these stories.")
-    return DisplayStories(tuple(map(StoryContents, groups[:MOST_GROUPS])), tuple(notes))
+    stories = tuple(map(StoryContents, groups))
+    verdict = common_verdict(stories) if len(stories) > 1 else None
+    return DisplayStories(verdict, stories[:MOST_GROUPS], tuple(notes))
 
 
 def table_of(values: Sequence[Any], *, is_cut: bool) -> DisplayTable:

@@ -78,7 +78,7 @@ def index_text(modules: list[ModuleRow]) -> str:
         "    if whole:",
         "        name = str(key)",
         "    else:",
-        "        from coordwire.codec.fields import full_name  # what is above it loads the field tables",
+        "        from coordwire.codec.names import full_name  # what is above it loads the field tables",
         "",
         "        name = full_name(key, direction, _APIS, _MODULES)",
         "    return globals().get(name) or __getattr__(name)",

@@ -14,9 +14,7 @@ from coordwire import Connection
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
 from coordwire.enums import ErrorCode
-from coordwire.messages import (
-    OffsetFetchRequest,
-)
+from coordwire.messages import FindCoordinatorRequest, OffsetFetchRequest
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 
 __all__ = ["Link", "Stopped", "Wrong", "again", "committed", "expect"]
@@ -113,6 +111,7 @@ async def committed(link: Link, group: str, topic: str) -> int:
         groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=True
     )
     result = -1
+    await link.ask(FindCoordinatorRequest(coordinator_keys=[group]), 4)  # makes its topic, as for a client
 
     async def fetch() -> int:
         nonlocal result
