@@ -437,6 +437,13 @@ def test_a_value_of_redpandas_stays_bytes(version: int, strict: bool) -> None:
     assert encode_log_record(record) == (GROUP_KEY, value)
 
 
+def test_an_envelope_is_not_older_than_its_readers() -> None:
+    """Of version 0, readable from version 1 on: no envelope, but a value of Kafka's version 1."""
+    record = decode_log_record("consumer_offsets", GROUP_KEY, enveloped(b"\x07", 0, 1))
+    assert record.version == 1
+    assert record.unknown == "ConsumerGroupMetadataValue has no version 1: it has 0 to 0"
+
+
 def test_a_value_of_kafkas_that_looks_like_an_envelope_is_kafkas() -> None:
     value = b"\x00\x00" + ConsumerGroupMetadataValue(epoch=1 << 24).encode(version=0)
     assert value == enveloped(value[6:])

@@ -1,5 +1,5 @@
-"""The base of the scripts of a group's life: its frames, joiners, leavers, commits, and the final
-state; the members of a classic and of a KIP-848 group.
+"""Scripts of a group's life: its frames, joiners, leavers, commits and final state; the members of a classic
+and of a KIP-848 group.
 
 Strategy: a script (`ClassicScript`, `ConsumerScript`) plays the members; `coordwire.coordinator` answers,
 and `Recorder` writes down each request and response as a frame. The final state of the group is what its
@@ -290,7 +290,7 @@ class GroupScript(ABC):
         )  # fmt: skip
 
 
-# --- classic script ---
+# --- a classic group ---
 
 
 PREFIX = b"\0\0"
@@ -420,7 +420,7 @@ class ClassicScript(GroupScript):
         return rows
 
 
-# --- consumer script ---
+# --- a KIP-848 group ---
 
 
 JOIN, LEAVE = 0, -1

@@ -397,10 +397,12 @@ class Group:
             waiting = rebalance.unsynced_named | rebalance.unjoined
             return tuple(name for name in self.members if name in waiting)
         began_ns = rebalance.began.time_ns or 0
+        if not rebalance.joined or not began_ns or self.holes.count:
+            return ()  # no member waits, or a JoinGroup may be missing
         return tuple(  # those who ask for other things since it began, and do not join
             name
             for name, member in self.members.items()
-            if rebalance.joined and name not in rebalance.joined and member.asked_ns > began_ns > 0
+            if name not in rebalance.joined and member.asked_ns > began_ns
         )
 
     def assigned(self) -> dict[str, Owned]:

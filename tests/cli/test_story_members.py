@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from coordwire.cli.timeline.story import StoryFormat
+from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     JoinGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
@@ -18,6 +21,7 @@ from coordwire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from coordwire.messages.offset_commit import OffsetCommitResponsePartition, OffsetCommitResponseTopic
 from coordwire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequestTaskIds,
     StreamsGroupHeartbeatResponseTaskIds,
@@ -30,7 +34,7 @@ from tests.timeline.script import Script, only
 from tests.timeline.test_modern import ORDERS, beat, joined
 
 GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID = 81, 111
-UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 25, 27
+UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 3, 25, 27
 
 
 def story(script: Script, capsys: pytest.CaptureFixture[str]) -> str:
@@ -95,22 +99,52 @@ def test_the_member_that_holds_up_an_epoch(capsys: pytest.CaptureFixture[str]) -
     assert "was not over when the input ends, after 11.5 s, waiting for #1" in story(script, capsys)
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_the_member_that_does_not_join(asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """One that sends heartbeats, and no JoinGroup; of one that is silent nothing is known."""
-    script = Script()
-    script.steady("a", "b")
+def unfinished(*asking: str, seconds: int = 6, hole: bool = False) -> Script:
+    """A group of a and b in which b joins again; these send heartbeats meanwhile."""
+    script = Script().steady("a", "b")
     script.now += 1
     script.join("b", owned={"t": [1]}, reason="rebalance enforced by user")
-    for _ in range(12):
+    if hole:
+        flow = script.entries[-1].flow
+        script.entries.append(UnreadableRange(0, 9, "lost", flow=flow))
+    for _ in range(seconds):
         script.now += 1
-        if asks:
-            script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
-        else:
-            script.heartbeat("other", 1, UNKNOWN_MEMBER_ID)
+        for client in asking:
+            script.heartbeat(client, 1, REBALANCE_IN_PROGRESS)
+    script.heartbeat("other", 1, UNKNOWN_MEMBER_ID)  # the input goes on
+    return script
+
+
+def test_the_member_that_does_not_join(capsys: pytest.CaptureFixture[str]) -> None:
+    script = unfinished("a", seconds=12)
     end = only(script.events(), RebalanceEnded)[-1]
-    assert (end.outcome, end.waiting_for) == ("unfinished", ("a-id",) if asks else ())
-    assert ("waiting for #1 (a)" in story(script, capsys)) == asks
+    assert (end.outcome, end.waiting_for) == ("unfinished", ("a-id",))
+    text = story(script, capsys)
+    assert "was not over when the input ends, after 12.0 s, waiting for #1 (a)" in text
+
+
+@pytest.mark.parametrize(
+    ("script", "waiting_for"),
+    [
+        pytest.param(unfinished("a", "b"), ("a-id",), id="one that has joined, and asks on"),
+        pytest.param(unfinished(), (), id="of one that is silent nothing is known"),
+        pytest.param(unfinished("a", hole=True), (), id="its JoinGroup may be missing"),
+    ],
+)
+def test_who_a_rebalance_waits_for(script: Script, waiting_for: tuple[str, ...]) -> None:
+    end = only(script.events(), RebalanceEnded)[-1]
+    assert (end.outcome, end.waiting_for) == ("unfinished", waiting_for)
+
+
+def test_the_topic_of_refused_commits(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script().steady("a")
+    for topic in ("gone", "lost"):
+        request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=1, member_id="a-id")
+        partition = OffsetCommitResponsePartition(partition_index=0, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+        refusal = OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name=topic, partitions=[partition])])
+        script.answer(script.ask(request, "a", version=8), refusal)
+    text = story(script, capsys)
+    assert "#1 (a) commits of gone, lost were refused: UNKNOWN_TOPIC_OR_PARTITION × 2" in text
 
 
 def test_equal_lines_of_a_rebalance_are_one() -> None:

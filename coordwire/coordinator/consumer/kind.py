@@ -1,10 +1,10 @@
-"""Consumer groups as a shard has them beside other kinds: replay of records,
-listing, commits, expiry, and requests: checks that need no group, and the forms of answers.
+"""Consumer groups as a shard has them beside other kinds: listing, commits, expiry, replay of records,
+descriptions, and requests: checks that need no group, and the forms of answers.
 
-Members may commit and fetch in their epochs (KIP-848). A commit of an older epoch counts while the
-member has owned the partition since that epoch or longer (KIP-1251). A member of the classic protocol gets
-ILLEGAL_GENERATION where others get STALE_MEMBER_EPOCH. ConsumerGroupDescribe
-gives a consumer group as of the last durable write.
+Members may commit and fetch in their epochs (KIP-848). A commit of an older epoch counts while the member has
+owned the partition since that epoch or longer (KIP-1251). A member of the classic protocol gets
+ILLEGAL_GENERATION where others get STALE_MEMBER_EPOCH. ConsumerGroupDescribe gives a consumer group as of the
+last durable write.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
     )
 
 
-# --- handlers ---
+# --- descriptions ---
 
 
 def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:

@@ -1,6 +1,6 @@
-"""Share groups as a shard has them beside other kinds: replay of records, sessions, listing,
-and requests: checks that need no group, descriptions, and the forms of answers. They have no offsets of
-consumers: requests for these are refused.
+"""Share groups as a shard has them beside other kinds: sessions, listing, replay of records, descriptions,
+and requests: checks that need no group, and the forms of answers. They have no offsets of consumers: requests
+for these are refused.
 """
 
 from __future__ import annotations
@@ -234,13 +234,6 @@ def _topics(topics: list[TopicPartitionsInfo], now: int) -> InitializedTopics:
     )
 
 
-# --- handlers ---
-
-
-_INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
-_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 # --- descriptions ---
 
 
@@ -285,6 +278,10 @@ def _member(image: TopicsImage, member: ShareMember) -> Member:
 
 
 # --- handlers ---
+
+
+_INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
+_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused_heartbeat(error: int, message: str | None) -> ShareGroupHeartbeatResponse:

@@ -1,5 +1,5 @@
-"""Streams groups as a shard has them beside other kinds: replay of records, listing,
-commits, expiry, and requests: checks that need no group, and the forms of answers.
+"""Streams groups as a shard has them beside other kinds: listing, commits, expiry, replay of records,
+descriptions, and requests: checks that need no group, and the forms of answers.
 
 Members commit and fetch in their epochs. A commit of an older epoch counts while the member has had the task
 of the partition since that epoch or longer. StreamsGroupDescribe gives a streams group as of the last durable
@@ -312,7 +312,7 @@ def _active(
     return tasks
 
 
-# --- handlers ---
+# --- descriptions ---
 
 
 def describe_streams_group(state: State, group_id: str) -> DescribedGroup:

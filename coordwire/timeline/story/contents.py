@@ -59,7 +59,7 @@ def common_verdict(stories: Sequence[StoryContents]) -> str:
     groups = count(len(stories), "group")
     if not concerned:
         return f"{groups}: no incident"
-    worst = max(concerned, key=lambda story: story._worst_incident.cost_ns)
+    worst = max(concerned, key=lambda story: story.worst_cost_ns)
     number = sum(len(story.incidents) for story in concerned)
     head = f"{groups}: {count(number, 'incident')}"
     if number > 1:
