@@ -197,13 +197,14 @@ class FrameWalk:
         summary: object,
         telling: int,
         eager: int,
+        omitting: bytes,
         numbers: tuple[int, int, int],
         /,
     ) -> FrameWalk: ...
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
     def take_run(self, chunks: list[Any], at: int, limit: int, entries: list[Any], /) -> int: ...
 
-ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str]
+ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, bool, str]
 PlaceRow: TypeAlias = tuple[object, str, str, str, str]
 
 class PlainLines:

@@ -30,7 +30,7 @@ from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.versions import LASTING_CLIENT, header_version
+from coordwire.versions import LASTING_CLIENT_KEYS, header_version
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -95,8 +95,8 @@ def _client_of(entry: FrameEntry, is_named: bool) -> str | None:
         except AttributeError:
             return request.client_id
         return known
-    if not is_named:
-        return None
+    if not is_named:  # the conversation may know it
+        return known_client(entry) if entry.api_key in LASTING_CLIENT_KEYS else None
     body = entry.body
     size = _LENGTH(body, _CLIENT)[0]
     return None if size < 0 else body[_CLIENT + 2 : _CLIENT + 2 + size].decode()
@@ -118,8 +118,8 @@ def _remember_transcribers(key: _Key) -> _Known:
 def find_transcribers(
     direction: str, api_key: int | None, version: int | None, body_version: int | None
 ) -> tuple[_native.Transcriber, _native.Transcriber, bool] | None:
-    """The transcribers of a message and of its header, and whether that has a client id; None where there is
-    no text."""
+    """The transcribers of a message and of its header, and whether the client id is read there; None where
+    there is no text."""
     if native is None or api_key is None or version is None or body_version is None:
         return None
     try:
@@ -130,13 +130,11 @@ def find_transcribers(
         return None
     head = RequestHeader if direction == "request" else ResponseHeader
     kind = header_version(api_key, version, direction)
-    if direction == "request" and kind >= LASTING_CLIENT:  # its line says what its header omits
-        return None
     header = layout_transcriber(layout_of(head, kind))
     message = layout_transcriber(layout_of(cls, body_version))
     if header is None or message is None:
         return None
-    return message, header, direction == "request" and kind > 0
+    return message, header, direction == "request" and kind > 0 and api_key not in LASTING_CLIENT_KEYS
 
 
 def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:

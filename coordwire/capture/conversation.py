@@ -33,7 +33,10 @@ PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
 TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
 """APIs whose requests say something of the frames after them: whether they are answered, what tokens are."""
 if LASTING_CLIENT_KEYS:
-    TELLING |= LASTING_CLIENT_KEYS | {API_VERSIONS}  # whose they are
+    TELLING |= {API_VERSIONS}  # whose they are
+
+NAMING = TELLING | LASTING_CLIENT_KEYS if LASTING_CLIENT_KEYS else frozenset[int]()
+"""APIs by whose requests a connection's client is known."""
 
 EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE))
 """APIs whose answers are read at once, for what they say of the frames after them."""
@@ -44,6 +47,13 @@ _REQUEST = struct.Struct(">hhi").unpack_from
 _REQUEST_HEAD = 8
 """Bytes of a request's key, version and correlation id."""
 
+CLIENT = _REQUEST_HEAD
+"""Where a request has its client id."""
+
+NO_CLIENT = b"\xff\xff\0"
+"""No client id and no tagged field."""
+
+_LENGTH = struct.Struct(">h")
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
 
@@ -104,6 +114,7 @@ class Conversation:
         "_client_id",
         "_count",
         "_mechanism",
+        "_naming",
         "_oldest",
         "_owed_tokens",
         "_repeats",
@@ -133,6 +144,7 @@ class Conversation:
         self._repeats: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
         self._ambiguous: set[int] = set()  # the ids under which requests waited whose answers may differ
         self._client_id: str | None = None
+        self._naming: bytes | None = None  # the client id as the header had it that named it
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
@@ -153,9 +165,15 @@ class Conversation:
         head = _REQUEST(data)
         if head[0] in TELLING:
             return None
+        is_lasting = head[0] in LASTING_CLIENT_KEYS
+        if is_lasting and not self._is_of_client(data, *head[:2]):
+            return None
         entry = lazy_entry(
             self.capture, self.number(), flow, "request", body, head, None, self.connection, self.strict
         )
+        if is_lasting:
+            entry.client_id = self._client_id
+            self.waiting.unnamed += self._client_id is None
         self._wait(head[2], AwaitedRequest(entry, self._forget))
         return entry
 
@@ -168,8 +186,8 @@ class Conversation:
             self._tokens = False
         if entry.api_key in TELLING:
             self._note_mechanism(entry)
-            if LASTING_CLIENT_KEYS:
-                self._note_client(entry)
+        if entry.api_key in NAMING:
+            self._note_client(entry)
         if entry.correlation_id is not None:
             self._wait(entry.correlation_id, AwaitedRequest(entry, self._forget))
         return entry
@@ -213,16 +231,25 @@ class Conversation:
 
     def _note_client(self, entry: FrameEntry) -> None:
         """Remember whose the connection is; and name the client of a request that comes without."""
-        header = entry.header
-        if entry.error is not None or not isinstance(header, RequestHeader):
+        header, is_sound = entry.header, entry.error is None
+        if not isinstance(header, RequestHeader):
             return
         if header.client_id is not None:
-            self._client_id = header.client_id
+            if is_sound:
+                end = CLIENT + _LENGTH.size + _LENGTH.unpack_from(entry.body, CLIENT)[0]
+                self._client_id, self._naming = header.client_id, entry.body[CLIENT:end]
         elif omits_client(entry.api_key, entry.api_version):
-            if INSTANCE_ID in (header.tags or ()):  # the connection's first
-                self._client_id = ""
+            if is_sound and INSTANCE_ID in (header.tags or ()):  # the connection's first
+                self._client_id, self._naming = "", None
             entry.client_id = self._client_id
             self.waiting.unnamed += entry.client_id is None
+
+    def _is_of_client(self, data: bytes, key: int, version: int) -> bool:
+        """Whether a request's header names the connection's client, or leaves it out. `find_client` in
+        _speedups/capture/frame_walk.c does the same."""
+        if self._naming is not None and data.startswith(self._naming, CLIENT):
+            return True
+        return data.startswith(NO_CLIENT, CLIENT) and omits_client(key, version)
 
     def _wait(self, correlation_id: int, pending_request: AwaitedRequest) -> None:
         if correlation_id not in self._waiting:

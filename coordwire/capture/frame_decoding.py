@@ -30,7 +30,7 @@ from coordwire.frames import (
     request_framer,
 )
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.versions import API_VERSIONS, header_version
+from coordwire.versions import API_VERSIONS, LASTING_CLIENT_KEYS, header_version
 
 __all__ = [
     "LATE",
@@ -73,7 +73,7 @@ def read_asked(entry: FrameEntry, *, strict: bool) -> None:
         return
     entry.header, entry.message = frame.header, frame.message
     entry.deviations = unquoted_deviations(frame.deviations)
-    entry.client_id = frame.header.client_id
+    _name_client(entry, frame.header)
 
 
 def refused_request(entry: FrameEntry, error: DecodeError) -> None:
@@ -89,7 +89,13 @@ def refused_request(entry: FrameEntry, error: DecodeError) -> None:
     if entry.header is None and entry.message is not None:
         entry.header = _header(RequestHeader, entry, "request")
     if isinstance(entry.header, RequestHeader):
-        entry.client_id = entry.header.client_id
+        _name_client(entry, entry.header)
+
+
+def _name_client(entry: FrameEntry, header: RequestHeader) -> None:
+    """The client that the header names; else it stays the one that is known of the connection."""
+    if header.client_id is not None:
+        entry.client_id = header.client_id
 
 
 def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None:
@@ -217,11 +223,14 @@ def _fill_in(entry: FrameEntry, *, strict: bool) -> bool:
         entry.header, entry.message, has_zero = parts
         entry.error, entry.deviations = None, []
         if request is None:
-            entry.client_id = parts[0].client_id
+            if entry.api_key not in LASTING_CLIENT_KEYS:  # else it is known before
+                entry.client_id = parts[0].client_id
         else:
             entry.client_id, entry.mechanism = request.client_id, request.mechanism
         return not has_zero
-    entry.client_id = entry.header = entry.message = entry.error = None
+    if request is not None or entry.api_key not in LASTING_CLIENT_KEYS:
+        entry.client_id = None
+    entry.header = entry.message = entry.error = None
     entry.deviations = []
     if request is not None:
         read_answer(entry, request, strict=strict)

@@ -20,13 +20,12 @@ from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
 from coordwire.connection.dialect import KAFKA
-from coordwire.versions import API_VERSIONS
+from coordwire.versions import API_VERSIONS, LASTING_CLIENT_KEYS, omits_client
 
 if TYPE_CHECKING:
     from coordwire._speedups._native import FrameWalk
 
-GREATEST_KEY = 63
-"""The walk is given APIs as bits of an integer of 64."""
+NEVER = 255
 
 
 def frame_walk(route: type[tuple[Any, ...]], routes: dict[int, Any], summary: Any) -> FrameWalk | None:
@@ -35,7 +34,7 @@ def frame_walk(route: type[tuple[Any, ...]], routes: dict[int, Any], summary: An
     route: the class of the routes, whose members are a flow, its link, what cuts it, whether it is the
     client's, its name, the link's early answers and its conversation; routes: by the flows' ids.
     """
-    if native is None or max(conversation.TELLING) > GREATEST_KEY:
+    if native is None:
         return None
     kinds = (
         route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Chunk,
@@ -45,10 +44,19 @@ def frame_walk(route: type[tuple[Any, ...]], routes: dict[int, Any], summary: An
     numbers = conversation.LATEST, REDUCED, GUESS
     walk: FrameWalk = native.FrameWalk(
         kinds, Conversation._forget, KAFKA, routes, summary,
-        _bits(conversation.TELLING), _bits(declined), numbers,
+        _bits(conversation.TELLING), _bits(declined), _first_omitting(), numbers,
     )  # fmt: skip
     return walk
 
 
+def _first_omitting() -> bytes:
+    """By api key, the first version whose requests may leave out their client; `NEVER` where none does."""
+    firsts = bytearray([NEVER]) * (max(LASTING_CLIENT_KEYS, default=-1) + 1)
+    for key in LASTING_CLIENT_KEYS:
+        firsts[key] = next(version for version in range(NEVER) if omits_client(key, version))
+    return bytes(firsts)
+
+
 def _bits(keys: frozenset[int]) -> int:
+    """Keys below 64, as the walk is given them."""
     return sum(1 << key for key in keys)

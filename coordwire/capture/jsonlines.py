@@ -164,6 +164,8 @@ def _parts(
     form["clientId"] = None if hidden.client else entry.client_id
     if entry.client_is_unknown:
         form["clientIsUnknown"] = True
+    elif isinstance(entry.header, RequestHeader) and entry.header.client_id != entry.client_id:
+        form["clientIsInherited"] = True
     if content.header_tags is not None:
         form["headerTags"] = content.header_tags
     if entry.token:
@@ -218,8 +220,6 @@ def _written_otherwise(entry: FrameEntry) -> bool:
     header, message, version = entry.header, entry.message, entry.body_version
     if entry.dialect != KAFKA:
         return False
-    if isinstance(header, RequestHeader) and header.client_id != entry.client_id:
-        return True
     written, flags = body_text(entry)
     if written is not None:
         return bool(flags & OTHERWISE)

@@ -87,11 +87,12 @@ class PlainJsonLines:
 
     def _api_row(self, entry: FrameEntry, key: int, version: int) -> _native.ApiRow | None:
         transcribers = find_transcribers(entry.direction, key, version, version)
-        if transcribers is None or omits_client(key, version):
+        if transcribers is None:
             return None
         name = quoted(api_name(key) or "")
         text = f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
-        return *transcribers, is_always_harmless(key, entry.direction), text
+        is_harmless = is_always_harmless(key, entry.direction)
+        return *transcribers, is_harmless, omits_client(key, version), text
 
 
 def _add(table: dict[int, V], key: int, row: V, most: int) -> None:

@@ -194,7 +194,7 @@ def _from_body(form: dict[str, Any]) -> bytes:
     correlation_id = _int(form, "correlationId", 32)
     message = _message(cls, form, body_version)
     tags = _tags(form.get("headerTags"))
-    if tags and header_version(key, version, direction) != (2 if direction == "request" else 1):
+    if tags and header_version(key, version, direction) < (2 if direction == "request" else 1):
         raise WrongType(f"the header of version {version} has no tagged fields", "headerTags")
     if direction == "response":
         return encode_response(message, version=body_version, correlation_id=correlation_id, header_tags=tags)
@@ -239,7 +239,7 @@ def _int(form: dict[str, Any], name: str, bits: int) -> int:
 
 
 def _client_id(form: dict[str, Any]) -> str | None:
-    client_id = form.get("clientId")
+    client_id = None if form.get("clientIsInherited") else form.get("clientId")
     if client_id is not None and not isinstance(client_id, str):
         raise WrongType("expected a string or null", "clientId")
     return client_id

@@ -1,12 +1,13 @@
 """One connection without its socket, for both sides: bytes in, events out; messages in, bytes out.
 
-connection.py      `Connection`, the public face of an endpoint
-state.py           the states, and which may follow which
-dialect.py         what a connection needs of a protocol other than Kafka's
-endpoint.py        what every endpoint has: its buffer, its state, how it ends
-kafka.py           Kafka's client and server; bare SASL tokens after a SaslHandshake v0
-events.py          what comes out of a connection
-receive_buffer.py  bytes to frames
+connection.py       `Connection`, the public face of an endpoint
+state.py            the states, and which may follow which
+dialect.py          what a connection needs of a protocol other than Kafka's
+endpoint.py         what every endpoint has: its buffer, its state, how it ends
+kafka.py            Kafka's client and server; bare SASL tokens after a SaslHandshake v0
+lasting_client.py   whose a server's connection is, where later requests leave out their client
+events.py           what comes out of a connection
+receive_buffer.py   bytes to frames
 
 Data flows one way: bytes, frame, event. Rules: no I/O, no clock; nothing that a peer sends raises.
 """

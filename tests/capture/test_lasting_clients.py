@@ -1,7 +1,7 @@
 """Clients that only the first request of a connection names (request header version 3, KIP-1313).
 
 Strategy: the frames are written with the header's own class; no API of a released Kafka has that header, so a
-process of its own reads them, in which Heartbeat v4 has it.
+process of its own reads them, in which Heartbeat v4 has it, or all flexible requests.
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.reader import Capture
 from coordwire.codec import Message
 from coordwire.messages import ApiVersionsRequest, HeartbeatRequest, HeartbeatResponse, RequestHeader
 from coordwire.versions import INSTANCE_ID, LASTING_CLIENT_KEYS, known_versions, omits_client
 from schemas import headers
+from tests.bench import lasting_clients
+from tests.bench.group_traffic import traffic
+from tests.bench.lasting_clients import without_clients
 from tests.capture.build import BROKER, PSH, Address, ethernet, ipv4, pcap, tcp
 from tests.connections import in_python
 
@@ -130,10 +138,11 @@ def test_requests_have_their_connections_client(capture: Path, python: bool) -> 
 
 
 def test_a_line_loses_nothing(capture: Path) -> None:
-    """The bytes come with what would be written otherwise: a client id that the header has not."""
+    """It says which client id the header has not."""
     output, _ = _decode(capture, "--format", "json", "--show-secrets")
     requests = [line for line in map(json.loads, output.splitlines()) if line["direction"] == "request"]
-    assert ["raw" in line for line in requests] == [False, True, True, True, False, False, False, True, False]
+    inherited = [line.get("clientIsInherited", False) for line in requests]
+    assert inherited == [False, True, True, True, False, False, False, True, False]
     assert requests[0]["headerTags"] == {"0": "AAAAAAAAAAAAAAAAAAAfLg=="}
 
 
@@ -152,3 +161,92 @@ def test_text_says_so(capture: Path) -> None:
 def test_a_timeline_says_so(capture: Path) -> None:
     _, errors = _decode(capture, "--format", "json", command="timeline")
     assert "the client of 2 requests is unknown" in errors
+
+
+# --- all requests of a capture ---
+
+_IN_PROCESS = """
+import io, json, random, sys
+from pathlib import Path
+{switch}
+from coordwire._speedups import native
+from coordwire.capture.conversation import Conversation
+from coordwire.capture.jsonlines import line
+from coordwire.capture.plain_lines import PlainJsonLines
+from coordwire.capture.reader import Capture
+from tests.capture.test_frame_walks import check
+from tests.capture.test_walks import damaged
+
+data, result = Path(sys.argv[1]).read_bytes(), {{"eager": 0}}
+eager = Conversation._request
+def counted(*arguments):
+    result["eager"] += 1
+    return eager(*arguments)
+for is_lazy in (False, True):
+    Conversation._request = counted if is_lazy else eager
+    reader, plain = Capture(io.BytesIO(data), "x", lazy=is_lazy), PlainJsonLines(show_secrets=True)
+    lines = [
+        plain.line(entry, 6) or line(entry, 6, show_secrets=True) for entry in reader.entries()
+    ]
+    result["lazily" if is_lazy else "at once"] = lines, reader.waiting.unnamed
+Conversation._request = eager
+if native is not None:
+    for content in (data, data[:24] + data[24:][len(data) // 3 :], damaged(data, random.Random(7))):
+        check(content)
+        check(content, strict=True)
+print(json.dumps(result))
+"""
+
+
+def _lines(path: Path, *, switch: str, python: bool) -> dict[str, Any]:
+    """All lines of a capture, read at once and lazily, and how many requests a lazy reader decodes."""
+    environment = {"COORDWIRE_IMPL": "python"} if python else {}
+    process = [sys.executable, "-c", _IN_PROCESS.format(switch=switch), str(path)]
+    result = subprocess.run(
+        process, capture_output=True, text=True, check=False, env=environment | {"PATH": "/usr/bin:/bin"}
+    )
+    assert result.returncode == 0, result.stderr
+    lines: dict[str, Any] = json.loads(result.stdout)
+    return lines
+
+
+@pytest.mark.parametrize("all_named", [False, True], ids=["first", "all"])
+def test_lines_are_those_of_named_requests(tmp_path: Path, all_named: bool) -> None:
+    """Whether only the first request of a connection has the client's ids, or all have."""
+    frames = list(islice(traffic("joins"), 1500))
+    named, unnamed = tmp_path / "named.pcap", tmp_path / "unnamed.pcap"
+    named.write_bytes(as_pcap(frames))
+    unnamed.write_bytes(as_pcap(without_clients(iter(frames), all_named=all_named)))
+    expected = [json.loads(each) for each in _lines(named, switch="", python=False)["at once"][0]]
+    for python in (False, True):
+        found = _lines(unnamed, switch=lasting_clients.SWITCH, python=python)
+        assert found["lazily"] == found["at once"]
+        lines, unnamed_requests = found["at once"]
+        connections = {each["connection"] for each in expected}
+        assert found["eager"] <= len(connections) + sum(each["api"] == "ApiVersions" for each in expected)
+        assert unnamed_requests == 0
+        for each, other in zip(expected, map(json.loads, lines), strict=True):
+            size = {"size": each["size"], "headerTags": None, "clientIsInherited": None}
+            assert other | size == each | size
+
+
+def test_requests_begun_before_are_counted(tmp_path: Path) -> None:
+    """No request of these connections names the client."""
+    path = tmp_path / "begun.pcap"
+    frames = list(without_clients(islice(traffic("joins"), 1500)))
+    path.write_bytes(as_pcap(frame for frame in frames if b"\0\x10" + bytes(16) not in frame[3]))
+    for python in (False, True):
+        found = _lines(path, switch=lasting_clients.SWITCH, python=python)
+        assert found["lazily"] == found["at once"]
+        assert found["lazily"][1] > 100
+        assert found["eager"] < 20
+
+
+def test_lines_become_the_same_bytes(capture: Path, tmp_path: Path) -> None:
+    lines, _ = _decode(capture, "--format", "json", "--show-secrets")
+    path = tmp_path / "lines.jsonl"
+    path.write_text(lines)
+    encoded, _ = _decode(path, command="encode")
+    with capture.open("rb") as file:
+        bodies = [entry.body for entry in Capture(file, "x").entries() if isinstance(entry, FrameEntry)]
+    assert encoded.split() == [(len(body).to_bytes(4) + body).hex() for body in bodies]

@@ -8,7 +8,7 @@
 
 #include "frame_walk.h"
 
-enum { PREFIX = 4, REQUEST_HEAD = 8, MASKED = 64 };
+enum { PREFIX = 4, REQUEST_HEAD = 8, MASKED = 64, NEVER = 255 };
 
 /* A chunk that may be taken: it is one frame of a direction that is in step. Borrowed from the chunk and the route,
    which the caller holds. */
@@ -159,25 +159,50 @@ static void note(const FrameWalk *walk, const Frame *frame, const Waiting *waiti
     put(walk, waiting->pending, COST, made->cost);
 }
 
+/* Whose a request is, borrowed, where its header may leave that out; NULL where it never does. False where Python
+   reads it: it may name another client. As `_is_of_client` in coordwire/capture/conversation.py. */
+static bool find_client(const FrameWalk *walk, const Frame *frame, PyObject **client)
+{
+    const int key = big16(frame->body), version = big16(frame->body + 2);
+    const uint8_t *const firsts = (const uint8_t *)PyBytes_AS_STRING(walk->omitting);
+    *client = NULL;
+    if (key < 0 || key >= PyBytes_GET_SIZE(walk->omitting) || firsts[key] == NEVER)
+        return true;
+    *client = value_of(walk, frame->conversation, CLIENT);
+    PyObject *naming = value_of(walk, frame->conversation, NAMING);
+    if (*client == NULL || naming == NULL)
+        return false;
+    const uint8_t *const at = frame->body + REQUEST_HEAD;
+    const Py_ssize_t room = frame->size - REQUEST_HEAD;
+    if (PyBytes_CheckExact(naming) && PyBytes_GET_SIZE(naming) <= room
+        && memcmp(at, PyBytes_AS_STRING(naming), (size_t)PyBytes_GET_SIZE(naming)) == 0)
+        return true;
+    return version >= firsts[key] && room >= 3 && at[0] == 0xFF && at[1] == 0xFF && at[2] == 0;
+}
+
 /* A request to its entry, which waits for its answer. asked: one that waits, not filled in. */
 static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObject *entry, PyObject *asked,
                                PyObject *forget)
 {
     Waiting waiting;
-    int64_t serial, budget, cost = walk->reduced + walk->guess * frame->size;
+    int64_t serial, budget, unnamed, cost = walk->reduced + walk->guess * frame->size;
+    PyObject *client;
     if (!read_waiting(walk, frame->conversation, &waiting) || waiting.count >= walk->latest
         || value_of(walk, frame->conversation, TOKENS) != Py_False || value_of(walk, waiting.pending, BY_COST) != Py_None
         || !number_of(walk, waiting.pending, NEXT_SERIAL, &serial)
-        || !number_of(walk, waiting.pending, BUDGET, &budget) || waiting.cost > budget - cost)
+        || !number_of(walk, waiting.pending, BUDGET, &budget) || waiting.cost > budget - cost
+        || !number_of(walk, waiting.pending, UNNAMED, &unnamed) || !find_client(walk, frame, &client))
         return DECLINED;
     enum Taken outcome = FAILED;
     Made made = {0};
     PyObject *key = PyLong_FromLong(big16(frame->body)), *version = PyLong_FromLong(big16(frame->body + 2));
     PyObject *own_serial = PyLong_FromLongLong(serial), *next_serial = PyLong_FromLongLong(serial + 1);
     PyObject *own_cost = PyLong_FromLongLong(cost), *size = PyLong_FromSsize_t(frame->size);
+    PyObject *unnamed_count = PyLong_FromLongLong(unnamed + (client == Py_None));
+    Py_XINCREF(client); /* while Python code may run */
     made.correlation = PyLong_FromLong((int32_t)big32(frame->body + 4));
     made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
-    if (!key || !version || !own_serial || !next_serial || !own_cost || !size || !made.correlation || !made.body
+    if (!key || !version || !own_serial || !next_serial || !own_cost || !size || !unnamed_count || !made.correlation || !made.body
         || !make(frame, &waiting, waiting.count + 1, waiting.cost + cost, &made))
         goto cleanup;
     int known = PyDict_Contains(waiting.index, made.correlation);
@@ -197,6 +222,9 @@ static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObje
     put(walk, entry, E_API_VERSION, version);
     put(walk, entry, E_BODY_VERSION, version);
     put(walk, entry, E_REQUEST, Py_None);
+    if (client != NULL)
+        put(walk, entry, E_CLIENT_ID, client);
+    put(walk, waiting.pending, UNNAMED, unnamed_count);
     put(walk, asked, A_ENTRY, entry);
     put(walk, asked, A_FORGET, forget);
     put(walk, asked, A_API_KEY, key);
@@ -216,6 +244,8 @@ cleanup:
     Py_XDECREF(next_serial);
     Py_XDECREF(own_cost);
     Py_XDECREF(size);
+    Py_XDECREF(unnamed_count);
+    Py_XDECREF(client);
     return outcome;
 }
 

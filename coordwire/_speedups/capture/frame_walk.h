@@ -9,12 +9,12 @@ enum { ROUTE, SPLITTER, CONVERSATION, PENDING, AWAITED, ENTRY, SUMMARY, CHUNK, L
 
 enum {
     IN_STEP, BUFFER, POSITION,
-    CAPTURE, STRICT, CONNECTION, REQUESTS, INDEX, REPEATS, COUNT, TOKENS, OWED_TOKENS,
-    BUDGET, COST, NEXT_SERIAL, ALL, BY_COST,
+    CAPTURE, STRICT, CONNECTION, REQUESTS, INDEX, REPEATS, COUNT, TOKENS, OWED_TOKENS, CLIENT, NAMING,
+    BUDGET, COST, NEXT_SERIAL, ALL, BY_COST, UNNAMED,
     A_ENTRY, A_FORGET, A_API_KEY, A_CORRELATION_ID, A_SIZE, A_ONE_WAY, A_COST, A_SERIAL,
     E_CAPTURE, E_NUMBER, E_FLOW, E_TIME_NS, E_DIRECTION, E_BODY, E_API_KEY, E_API_VERSION, E_BODY_VERSION,
     E_CORRELATION_ID, E_REQUEST, E_TOKEN, E_MECHANISM, E_DIALECT, E_CALL, E_RELEASED, E_PACKET, E_FIRST_PACKET,
-    E_CONNECTION, E_TEXT, E_HIDDEN,
+    E_CONNECTION, E_TEXT, E_HIDDEN, E_CLIENT_ID,
     FRAMES, SLOTS
 };
 
@@ -28,6 +28,7 @@ typedef struct {
     PyObject *dialect; /* Kafka's */
     PyObject *routes;  /* dict: a flow's id to its route */
     PyObject *summary;
+    PyObject *omitting; /* bytes: by api key, the first version whose requests may leave out their client, or NEVER */
     PyObject *request, *response, *zero; /* words, and a 0 */
     uint64_t telling, eager; /* api keys below 64, as bits */
     int64_t latest, reduced, guess;

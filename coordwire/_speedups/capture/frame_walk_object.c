@@ -11,15 +11,16 @@ static const struct {
     {SPLITTER, "in_step"}, {SPLITTER, "buffer"}, {SPLITTER, "position"},
     {CONVERSATION, "capture"}, {CONVERSATION, "strict"}, {CONVERSATION, "connection"}, {CONVERSATION, "waiting"},
     {CONVERSATION, "_waiting"}, {CONVERSATION, "_repeats"}, {CONVERSATION, "_count"}, {CONVERSATION, "_tokens"},
-    {CONVERSATION, "_owed_tokens"},
+    {CONVERSATION, "_owed_tokens"}, {CONVERSATION, "_client_id"}, {CONVERSATION, "_naming"},
     {PENDING, "budget"}, {PENDING, "cost"}, {PENDING, "_serial"}, {PENDING, "_all"}, {PENDING, "_by_cost"},
+    {PENDING, "unnamed"},
     {AWAITED, "entry"}, {AWAITED, "forget"}, {AWAITED, "api_key"}, {AWAITED, "correlation_id"}, {AWAITED, "size"},
     {AWAITED, "one_way"}, {AWAITED, "cost"}, {AWAITED, "serial"},
     {ENTRY, "capture"}, {ENTRY, "number"}, {ENTRY, "flow"}, {ENTRY, "time_ns"}, {ENTRY, "direction"},
     {ENTRY, "body"}, {ENTRY, "api_key"}, {ENTRY, "api_version"}, {ENTRY, "body_version"},
     {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
     {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
-    {ENTRY, "text"}, {ENTRY, "hidden"},
+    {ENTRY, "text"}, {ENTRY, "hidden"}, {ENTRY, "client_id"},
     {SUMMARY, "frames"},
 };
 
@@ -27,7 +28,7 @@ PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"
                        "The entry of a chunk that is one frame of at most so many bytes; True if its connection isn't "
                        "read, None if it is declined.");
 
-PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, telling, eager, numbers)\n\n"
+PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, telling, eager, omitting, numbers)\n\n"
                              "Makes the lazy entries of one capture; see coordwire.capture.connections.");
 
 static bool read_kinds(FrameWalk *walk, PyObject *kinds)
@@ -63,15 +64,15 @@ static bool read_kinds(FrameWalk *walk, PyObject *kinds)
 
 static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *kinds, *forget, *dialect, *routes, *summary;
+    PyObject *kinds, *forget, *dialect, *routes, *summary, *omitting;
     unsigned long long telling, eager;
     long long latest, reduced, guess;
     if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "FrameWalk takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "O!OOO!OKK(LLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
-                          &routes, &summary, &telling, &eager, &latest, &reduced, &guess))
+    if (!PyArg_ParseTuple(arguments, "O!OOO!OKKO!(LLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
+                          &routes, &summary, &telling, &eager, &PyBytes_Type, &omitting, &latest, &reduced, &guess))
         return NULL;
     FrameWalk *walk = (FrameWalk *)type->tp_alloc(type, 0);
     if (walk == NULL)
@@ -80,6 +81,7 @@ static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObjec
     walk->dialect = Py_NewRef(dialect);
     walk->routes = Py_NewRef(routes);
     walk->summary = Py_NewRef(summary);
+    walk->omitting = Py_NewRef(omitting);
     walk->telling = telling;
     walk->eager = eager;
     walk->latest = latest;

@@ -18,7 +18,7 @@ enum {
 };
 
 /* The rows of the tables, and a body's text. */
-enum { API_TRANSCRIBER, API_HEADER, API_IS_NAMED, API_IS_HARMLESS, API_TEXT, API_SIZE };
+enum { API_TRANSCRIBER, API_HEADER, API_IS_NAMED, API_IS_HARMLESS, API_OMITS_CLIENT, API_TEXT, API_SIZE };
 enum { PLACE_CONNECTION, PLACE_FLOW, PLACE_CAPTURE, PLACE_BEFORE, PLACE_TEXT, PLACE_SIZE };
 enum { SECOND_TEXT, SECOND_END, SECOND_SIZE };
 enum { BODY_JSON, BODY_FACTS, BODY_SIZE };
@@ -96,8 +96,10 @@ static PyObject *client_of(const PlainLines *lines, const Frame *frame, PyObject
     const int size = PyTuple_GET_ITEM(frame->api, API_IS_NAMED) == Py_True && room >= 0
                          ? (int16_t)load16(data + CLIENT_LENGTH)
                          : -1;
-    if (size < 0 || size > room)
-        Py_RETURN_NONE;
+    if (size < 0 || size > room) { /* the conversation may know it */
+        PyObject *known = value_of(lines, frame->entry, CLIENT_ID);
+        return Py_NewRef(known == NULL ? Py_None : known);
+    }
     return PyUnicode_DecodeUTF8((const char *)data + CLIENT_TEXT, size, NULL);
 }
 
@@ -345,6 +347,21 @@ static bool put_request(const PlainLines *lines, JsonText *line, PyObject *reque
            || (PUT(line, ",\"requestPacket\":") && put_slot(lines, line, request, PACKET));
 }
 
+/* What has to be said of a client that a request leaves out. */
+static bool put_client(const Frame *frame, JsonText *line, PyObject *bytes)
+{
+    if (!PUT(line, ",\"clientId\":") || !put_quoted(line, frame->client))
+        return false;
+    if (PyTuple_GET_ITEM(frame->api, API_OMITS_CLIENT) != Py_True)
+        return true;
+    if (frame->client == Py_None)
+        return PUT(line, ",\"clientIsUnknown\":true");
+    const uint8_t *const data = (const uint8_t *)PyBytes_AS_STRING(bytes);
+    const bool is_inherited = frame->request == NULL && PyBytes_GET_SIZE(bytes) >= CLIENT_TEXT
+                              && (int16_t)load16(data + CLIENT_LENGTH) < 0;
+    return !is_inherited || PUT(line, ",\"clientIsInherited\":true");
+}
+
 /* An entry's line, whose place is known; false where it is left to Python. */
 static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line)
 {
@@ -356,7 +373,7 @@ static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line
            && (frame->request == NULL ? PUT(line, "\",\"direction\":\"request\"")
                                       : put_request(lines, line, frame->request))
            && put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) && put_slot(lines, line, entry, CORRELATION_ID)
-           && PUT(line, ",\"clientId\":") && put_quoted(line, frame->client) && PUT(line, ",\"size\":")
+           && put_client(frame, line, bytes) && PUT(line, ",\"size\":")
            && put_whole(line, PyBytes_GET_SIZE(bytes))
            && (!frame->has_latency || (PUT(line, ",\"latencyMs\":") && put_milliseconds(line, frame->latency)))
            && PUT(line, ",\"body\":") && put_text(line, frame->body) && PUT(line, ",\"error\":null")

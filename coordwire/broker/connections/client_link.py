@@ -33,6 +33,7 @@ from coordwire.broker.security.authentication import AuthenticationFailed, SaslM
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
+from coordwire.connection.lasting_client import LastingClient
 from coordwire.coordinator.apis import ALWAYS
 from coordwire.errors import EncodeError, UnsupportedVersion
 from coordwire.frames import RequestFrame
@@ -99,15 +100,16 @@ class ClientLink(asyncio.BufferedProtocol):
     """A connection of the node `node`. held_bytes: bytes of memory that it is charged for."""
 
     __slots__ = (
-        "_apis", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls", "_node",
-        "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_record", "_release", "_run",
-        "_sasl", "_spent", "_state", "_transport", "_written", "held_bytes",
+        "_apis", "_client", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls",
+        "_node", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_record", "_release",
+        "_run", "_sasl", "_spent", "_state", "_transport", "_written", "held_bytes",
     )  # fmt: skip
 
     def __init__(self, hub: Hub, node: int) -> None:
         self._hub = hub
         self._node = node
         self._connection = Connection("server")
+        self._client = LastingClient()
         self._transport: asyncio.Transport | None = None
         self._is_tls = False
         self._record: RecordedConnection | None = None
@@ -390,14 +392,13 @@ class ClientLink(asyncio.BufferedProtocol):
         handler: Handler = api.handler
         if self._sasl is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             handler = self._authenticate
-        client = frame.header.client_id
         hub = self._hub
         call = ApiCall(
             hub.cluster,
             self._node,
             frame.message,
             version,
-            client,
+            self._client.of(frame),
             self._host,
             memory=hub.memory,
             connection=self,

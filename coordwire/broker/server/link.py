@@ -28,6 +28,7 @@ from coordwire.connection.events import (
     FrameRefused,
     RequestReceived,
 )
+from coordwire.connection.lasting_client import LastingClient
 from coordwire.errors import UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.limits import limits
@@ -109,6 +110,7 @@ class ServerLink(asyncio.BufferedProtocol):
     def __init__(self, hub: ServerHub) -> None:
         self._hub = hub
         self._connection = Connection("server")
+        self._client = LastingClient()
         self._transport: asyncio.Transport | None = None
         self._peer = self._address = ("", 0)
         self._task: asyncio.Task[None] | None = None
@@ -313,7 +315,7 @@ class ServerLink(asyncio.BufferedProtocol):
                 return self._write(self._connection.send(answer, version=0, request=event))
             return self._refuse(f"{name} version {version} is not offered")
         call = ServerCall(
-            version=version, client_id=frame.header.client_id, peer=self._peer, address=self._address
+            version=version, client_id=self._client.of(frame), peer=self._peer, address=self._address
         )
         self._spent += frame.size
         self._handled = frame.size
