@@ -9,6 +9,7 @@ from coordwire.broker.handlers import APIS, offered
 from coordwire.broker.settings.released_versions import RELEASES, newest_versions
 from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsRequest, MetadataRequest
+from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
 from tests.broker.peer import Peer, run
 
@@ -16,9 +17,9 @@ KAFKA_3_9 = {
     0: 11, 1: 17, 2: 9, 3: 12, 8: 9, 9: 9, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 5, 16: 5, 17: 1, 18: 4,
     19: 7, 20: 6, 21: 2, 22: 5, 23: 4, 24: 5, 25: 4, 26: 4, 27: 1, 28: 4, 29: 3, 30: 3, 31: 3,
     32: 4, 33: 2, 34: 2, 35: 4, 36: 2,
-    37: 3, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 55: 2, 57: 1, 60: 1,
-    61: 0, 65: 0,
-    66: 1, 71: 0, 72: 0, 74: 0, 75: 0,
+    37: 3, 38: 3, 39: 2, 40: 2, 41: 3, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0,
+    55: 2, 57: 1, 60: 1, 61: 0, 64: 0, 65: 0,
+    66: 1, 71: 0, 72: 0, 74: 0, 75: 0, 80: 0, 81: 0,
 }  # fmt: skip
 """What kafka-clients 3.9.2 has as the newest stable version of each API that a broker answers."""
 
@@ -26,10 +27,10 @@ KAFKA_4_3 = {
     0: 13, 1: 18, 2: 11, 3: 13, 8: 10, 9: 10, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 6, 16: 5, 17: 1, 18: 4,
     19: 7, 20: 6, 21: 2, 22: 5, 23: 4, 24: 5, 25: 4, 26: 5, 27: 2, 28: 5, 29: 3, 30: 3, 31: 3,
     32: 4, 33: 2, 34: 2, 35: 5, 36: 2,
-    37: 3, 42: 2, 43: 2, 44: 1, 45: 1, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 55: 2, 57: 2, 60: 2,
-    61: 0, 65: 0,
-    66: 2, 68: 1, 69: 1, 71: 0, 72: 0, 74: 1, 75: 0, 76: 1, 77: 1, 78: 2, 79: 2, 83: 0, 84: 0, 85: 1, 86: 0,
-    87: 1, 88: 0, 89: 0, 90: 1, 91: 0, 92: 0,
+    37: 3, 38: 3, 39: 2, 40: 2, 41: 3, 42: 2, 43: 2, 44: 1, 45: 1, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0,
+    55: 2, 57: 2, 60: 2, 61: 0, 64: 0, 65: 0,
+    66: 2, 68: 1, 69: 1, 71: 0, 72: 0, 74: 1, 75: 0, 76: 1, 77: 1, 78: 2, 79: 2, 80: 1, 81: 0, 83: 0, 84: 0,
+    85: 1, 86: 0, 87: 1, 88: 0, 89: 0, 90: 1, 91: 0, 92: 0,
 }  # fmt: skip
 """The same of kafka-clients 4.3.0."""
 
@@ -37,7 +38,10 @@ KAFKA_4_3 = {
 def test_the_versions_are_those_of_the_release() -> None:
     assert newest_versions("3.9") == KAFKA_3_9
     assert newest_versions("4.3") == KAFKA_4_3
-    assert {int(key): api.last for key, api in APIS.items()} == KAFKA_4_3
+    kafka_4_4 = {key: facts.last - (facts.unstable is not None) for key, facts in FACTS.items()}
+    assert newest_versions("4.4") == {key: kafka_4_4[key] for key in APIS}
+    since_4_4 = {93: 0, 94: 0}
+    assert {int(key): api.last for key, api in APIS.items()} == KAFKA_4_3 | since_4_4
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -52,7 +56,7 @@ def test_each_release_offers_what_it_has_and_this_broker_answers(release: str) -
 
 
 def test_a_release_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"expected a release of 2\.0 to 4\.3, got '5\.0'"):
+    with pytest.raises(ValueError, match=r"expected a release of 2\.0 to 4\.4, got '5\.0'"):
         BrokerConfig(as_of="5.0")
 
 

@@ -122,7 +122,7 @@ def test_its_capture_has_secrets_only_on_request(tmp_path: Path, shows: bool) ->
         (["--topic", "a:0"], "expected 1 to 10000 partitions"),
         (["--nodes", "0"], "expected at least 1 node"),
         (["--port", "65536"], "is not a port"),
-        (["--as-of", "9.9"], "expected a release of 2.0 to 4.3, got '9.9'"),
+        (["--as-of", "9.9"], "expected a release of 2.0 to 4.4, got '9.9'"),
         (["--partitions", "0"], "--partitions: expected 1 to 10000, got 0"),
         (
             ["--sasl", "PLAIN,GSSAPI"],

@@ -34,7 +34,6 @@ from coordwire.client.link import Window
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
 from coordwire.messages import (
-    AddRaftVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
     CreateTopicsRequest,
@@ -49,6 +48,7 @@ from coordwire.messages import (
     MetadataResponse,
     OffsetFetchRequest,
     ProduceRequest,
+    VoteRequest,
 )
 from coordwire.messages.api_versions import ApiVersion
 from coordwire.messages.create_topics import CreatableTopic
@@ -140,8 +140,8 @@ def test_an_older_version_carries_what_newer_ones_dropped(three_nodes: BrokerThr
     assert answer.cluster_id is None
     with pytest.raises(VersionUnavailable, match="coordwire has 0-13; expected one of these, got 99"):
         asked(three_nodes.bootstrap, MetadataRequest(), blocking=blocking, version=99)
-    with pytest.raises(VersionUnavailable, match="does not have AddRaftVoter"):
-        asked(three_nodes.bootstrap, AddRaftVoterRequest(), blocking=blocking)
+    with pytest.raises(VersionUnavailable, match="does not have Vote"):
+        asked(three_nodes.bootstrap, VoteRequest(), blocking=blocking)
     with pytest.raises(VersionUnavailable, match="can carry the request"):
         asked(
             three_nodes.bootstrap, FindCoordinatorRequest(key="a", coordinator_keys=["b"]), blocking=blocking

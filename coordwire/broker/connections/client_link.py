@@ -405,8 +405,8 @@ class ClientLink(asyncio.BufferedProtocol):
         )
         if hub.cluster.authorizer is not None or key in ALWAYS:
             handler = partial(authorized, api_key=key, handler=handler)
-            if sasl is not None and sasl.user is not None:
-                call.user = sasl.user
+        if sasl is not None and sasl.user is not None:
+            call.user = sasl.user
         self._state, self._pending = _HANDLING, event
         try:
             faults = hub.faults

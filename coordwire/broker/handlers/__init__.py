@@ -1,6 +1,6 @@
 """The answers of a broker to each API: one table, and a small module for each family of APIs.
 
-Rules: the versions are those that Kafka 4.3 offers, as far as this package has them; where Kafka has dropped
+Rules: the versions are those that Kafka 4.3 offers, beside two APIs of 4.4; where Kafka has dropped
 old ones, so has this. A handler reads and changes the `ClusterState` and returns an answer; it knows no
 socket. A handler that may wait is an `async def` that awaits a `Promise` of the cluster.
 """
@@ -20,7 +20,14 @@ from coordwire.broker.handlers.clients_api import (
     push_telemetry,
     telemetry_subscriptions,
 )
-from coordwire.broker.handlers.controller_api import describe_quorum, update_features
+from coordwire.broker.handlers.controller_api import (
+    add_voter,
+    describe_quorum,
+    remove_voter,
+    unregister_broker,
+    unregister_controller,
+    update_features,
+)
 from coordwire.broker.handlers.fetch_api import fetch
 from coordwire.broker.handlers.groups_api import find_coordinator, groups
 from coordwire.broker.handlers.metadata_api import describe_cluster, describe_topic_partitions, metadata
@@ -41,7 +48,8 @@ from coordwire.broker.handlers.settings_api import (
     list_resources,
 )
 from coordwire.broker.handlers.share_api import share_acknowledge, share_fetch, share_state
-from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams
+from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams, update_description
+from coordwire.broker.handlers.tokens_api import create_token, describe_tokens, expire_token, renew_token
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
 from coordwire.broker.handlers.transactions_api import (
     add_offsets,
@@ -182,6 +190,10 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_LOG_DIRS: Api(1, 5, describe_log_dirs),
     ApiKey.SASL_AUTHENTICATE: Api(0, 2, no_authentication),
     ApiKey.CREATE_PARTITIONS: Api(0, 3, create_partitions),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(1, 3, create_token),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(1, 2, renew_token),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(1, 2, expire_token),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(1, 3, describe_tokens),
     ApiKey.DELETE_GROUPS: Api(0, 2, groups),
     ApiKey.ELECT_LEADERS: Api(0, 2, elect_leaders),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(0, 1, incrementally_alter_settings),
@@ -196,6 +208,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.UPDATE_FEATURES: Api(0, 2, update_features),
     ApiKey.DESCRIBE_CLUSTER: Api(0, 2, describe_cluster),
     ApiKey.DESCRIBE_PRODUCERS: Api(0, 0, describe_producers),
+    ApiKey.UNREGISTER_BROKER: Api(0, 0, unregister_broker),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(0, 0, describe_transactions),
     ApiKey.LIST_TRANSACTIONS: Api(0, 2, list_transactions),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(0, 1, groups),
@@ -206,6 +219,8 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
     ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 0, heartbeat_of_streams),
     ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 0, describe_streams),
+    ApiKey.ADD_RAFT_VOTER: Api(0, 1, add_voter),
+    ApiKey.REMOVE_RAFT_VOTER: Api(0, 0, remove_voter),
     ApiKey.SHARE_GROUP_HEARTBEAT: Api(1, 1, groups),
     ApiKey.SHARE_GROUP_DESCRIBE: Api(1, 1, groups),
     ApiKey.SHARE_FETCH: Api(1, 2, share_fetch),
@@ -218,4 +233,6 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Api(0, 1, groups),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(0, 0, groups),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Api(0, 0, groups),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: Api(0, 0, update_description),
+    ApiKey.UNREGISTER_CONTROLLER: Api(0, 0, unregister_controller),
 }

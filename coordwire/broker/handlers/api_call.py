@@ -32,12 +32,16 @@ class AnswerMemory(Protocol):
     def room(self) -> int: ...
 
 
+ANONYMOUS = "ANONYMOUS"
+"""Kafka's name of a client that has not authenticated."""
+
+
 @dataclass(slots=True)
 class ApiCall:
     """One request. node: the id of the broker that it came to; client_host: as "/192.0.2.7".
 
     refused: partitions that a fault refuses, by topic and index. memory: what bounds the answer. user: the
-    name by which the client authenticated; "ANONYMOUS" without. forbids: topics whose partitions the client
+    name by which the client authenticated; `ANONYMOUS` without. forbids: topics whose partitions the client
     may not use. connection: what the client's share sessions end with.
     """
 
@@ -49,7 +53,7 @@ class ApiCall:
     client_host: str
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
     memory: AnswerMemory | None = None
-    user: str = "ANONYMOUS"
+    user: str = ANONYMOUS
     forbids: Callable[[str], bool] | None = None
     connection: object = None
 

@@ -1,8 +1,11 @@
-"""The controller: UpdateFeatures (KIP-584, KIP-778) and DescribeQuorum.
+"""The controller: features (KIP-584, KIP-778), the quorum, nodes that leave the cluster for good.
 
-API keys and versions: DescribeQuorum 55 v0-2, UpdateFeatures 57 v0-2.
+API keys and versions: DescribeQuorum 55 v0-2, UpdateFeatures 57 v0-2, UnregisterBroker 64 v0, AddRaftVoter 80
+v0-1, RemoveRaftVoter 81 v0, UnregisterController 94 v0.
 
-Rules: the quorum of a KRaft cluster is one node here, the controller. UpdateFeatures changes all levels of a
+Rules: the quorum of a KRaft cluster is one node here, the controller, whose voters never change: its
+kraft.version is 0. A broker that is unregistered stays, as one that still runs would register again.
+UpdateFeatures changes all levels of a
 request or none; of a feature that is named twice the last update counts. A level is announced by ApiVersions
 and has no other effect. metadata.version cannot be lowered: its newest level has records that older ones do
 not have.
@@ -16,8 +19,16 @@ from coordwire.broker.cluster.facts import FEATURES, METADATA_VERSION, FeatureLe
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.enums import ErrorCode, FeatureUpgradeType
 from coordwire.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+    UnregisterControllerRequest,
+    UnregisterControllerResponse,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
@@ -31,7 +42,14 @@ from coordwire.messages.describe_quorum import (
 )
 from coordwire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
 
-__all__ = ["describe_quorum", "update_features"]
+__all__ = [
+    "add_voter",
+    "describe_quorum",
+    "remove_voter",
+    "unregister_broker",
+    "unregister_controller",
+    "update_features",
+]
 
 # --- features ---
 
@@ -156,3 +174,70 @@ def _refused(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTop
         for partition in topic.partitions
     ]
     return DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
+
+
+_LISTENER = "CONTROLLER"
+
+
+def add_voter(call: ApiCall) -> AddRaftVoterResponse:
+    request: AddRaftVoterRequest = call.request
+    error, text = _voter_refusal(call, "Add", "adding")
+    named = {listener.name for listener in request.listeners}
+    if error is ErrorCode.UNSUPPORTED_VERSION and _LISTENER not in named:
+        error = ErrorCode.INVALID_REQUEST
+        text = (
+            f"Add voter request didn't include the endpoint ({_endpoints(request)})"
+            f" for the default listener ListenerName({_LISTENER})"
+        )
+    return AddRaftVoterResponse(error_code=int(error), error_message=text)
+
+
+def _endpoints(request: AddRaftVoterRequest) -> str:
+    """Listeners as Kafka's text has them."""
+    texts = [
+        f"ListenerName({listener.name})={listener.host}/<unresolved>:{listener.port}"
+        for listener in request.listeners
+    ]
+    return f"Endpoints(endpoints={{{', '.join(texts)}}})"
+
+
+def remove_voter(call: ApiCall) -> RemoveRaftVoterResponse:
+    error, text = _voter_refusal(call, "Remove", "removing")
+    return RemoveRaftVoterResponse(error_code=int(error), error_message=text)
+
+
+def _voter_refusal(call: ApiCall, verb: str, doing: str) -> tuple[ErrorCode, str]:
+    """Why the voters are not changed."""
+    request: AddRaftVoterRequest | RemoveRaftVoterRequest = call.request
+    cluster_id = call.cluster.cluster_id
+    if request.cluster_id is not None and request.cluster_id != cluster_id:
+        text = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{cluster_id}"'
+        return ErrorCode.INCONSISTENT_CLUSTER_ID, text
+    if request.voter_id < 0 or request.voter_directory_id == _NO_DIRECTORY:
+        return ErrorCode.INVALID_REQUEST, f"{verb} voter request didn't include a valid voter"
+    text = f"Cluster doesn't support {doing} voter because the kraft.version feature is 0"
+    return ErrorCode.UNSUPPORTED_VERSION, text
+
+
+# --- nodes that leave for good ---
+
+
+def unregister_broker(call: ApiCall) -> UnregisterBrokerResponse:
+    request: UnregisterBrokerRequest = call.request
+    if request.broker_id in call.cluster.nodes:
+        return UnregisterBrokerResponse()
+    return UnregisterBrokerResponse(
+        error_code=int(ErrorCode.BROKER_ID_NOT_REGISTERED),
+        error_message=f"Broker ID {request.broker_id} is not currently registered",
+    )
+
+
+def unregister_controller(call: ApiCall) -> UnregisterControllerResponse:
+    request: UnregisterControllerRequest = call.request
+    if request.controller_id == call.cluster.controller_id:
+        error = ErrorCode.INVALID_REQUEST
+        text = "Controller cannot unregister itself while it is active."
+    else:
+        error = ErrorCode.CONTROLLER_ID_NOT_REGISTERED
+        text = f"Controller ID {request.controller_id} is not currently registered."
+    return UnregisterControllerResponse(error_code=int(error), error_message=text)

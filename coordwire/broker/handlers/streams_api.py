@@ -1,10 +1,11 @@
-"""StreamsGroupHeartbeat and StreamsGroupDescribe: what a broker does around its coordinator (KIP-1071).
+"""Streams groups: what a broker does around its coordinator (KIP-1071).
 
-API keys and versions: StreamsGroupHeartbeat 88 v0, StreamsGroupDescribe 89 v0.
+API keys and versions: StreamsGroupHeartbeat 88 v0, StreamsGroupDescribe 89 v0,
+StreamsGroupTopologyDescriptionUpdate 93 v0.
 
 The internal topics that the group lacks are created for the client if it may create them, before its
 heartbeat is answered; the next heartbeats find them. Rules: what went wrong with that is a part of the
-answer's status.
+answer's status; a topology's description is kept by a plugin, of which there is none (KIP-1331).
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from coordwire.messages import (
     StreamsGroupDescribeResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateResponse,
 )
 from coordwire.messages.streams_group_describe import DescribedGroup
 
-__all__ = ["describe_streams", "heartbeat_of_streams"]
+__all__ = ["describe_streams", "heartbeat_of_streams", "update_description"]
 
 _SHOWN = 3
 _FEATURE = "streams.version"
@@ -58,6 +60,13 @@ def describe_streams(call: ApiCall) -> HandlerResult:
     error = int(ErrorCode.UNSUPPORTED_VERSION)
     return StreamsGroupDescribeResponse(
         groups=[DescribedGroup(group_id=group_id, error_code=error) for group_id in call.request.group_ids]
+    )
+
+
+def update_description(call: ApiCall) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    return StreamsGroupTopologyDescriptionUpdateResponse(
+        error_code=int(ErrorCode.UNSUPPORTED_VERSION),
+        error_message="The broker has no streams group topology description plugin configured.",
     )
 
 

@@ -11,6 +11,7 @@ from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
+    AddRaftVoterRequest,
     AlterClientQuotasRequest,
     AlterConfigsRequest,
     AlterPartitionReassignmentsRequest,
@@ -19,6 +20,7 @@ from coordwire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreateAclsRequest,
+    CreateDelegationTokenRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteAclsRequest,
@@ -31,6 +33,7 @@ from coordwire.messages import (
     DescribeClientQuotasRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
+    DescribeDelegationTokenRequest,
     DescribeGroupsRequest,
     DescribeLogDirsRequest,
     DescribeProducersRequest,
@@ -40,6 +43,7 @@ from coordwire.messages import (
     DescribeUserScramCredentialsRequest,
     ElectLeadersRequest,
     EndTxnRequest,
+    ExpireDelegationTokenRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
@@ -61,14 +65,19 @@ from coordwire.messages import (
     ProduceRequest,
     ReadShareGroupStateRequest,
     ReadShareGroupStateSummaryRequest,
+    RemoveRaftVoterRequest,
+    RenewDelegationTokenRequest,
     ShareAcknowledgeRequest,
     ShareFetchRequest,
     ShareGroupDescribeRequest,
     ShareGroupHeartbeatRequest,
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
+    StreamsGroupTopologyDescriptionUpdateRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
+    UnregisterBrokerRequest,
+    UnregisterControllerRequest,
     UpdateFeaturesRequest,
     WriteShareGroupStateRequest,
     WriteTxnMarkersRequest,
@@ -400,4 +409,25 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         yield UpdateFeaturesRequest, version, {
             "feature_updates": [{"feature": "group.version", "max_version_level": 1}], "validate_only": True,
         }  # fmt: skip
+    yield CreateDelegationTokenRequest, 3, {"renewers": [], "max_lifetime_ms": -1}
+    yield CreateDelegationTokenRequest, 3, {
+        "owner_principal_type": "User", "owner_principal_name": "z", "renewers": [], "max_lifetime_ms": -1,
+    }  # fmt: skip
+    yield CreateDelegationTokenRequest, 2, {
+        "renewers": [{"principal_type": "Group", "principal_name": "z"}], "max_lifetime_ms": 1000,
+    }  # fmt: skip
+    for version in (1, 2):
+        yield RenewDelegationTokenRequest, version, {"hmac": b"abc", "renew_period_ms": -1}
+        yield ExpireDelegationTokenRequest, version, {"hmac": b"abc", "expiry_time_period_ms": -1}
+    for owners in (None, [], [{"principal_type": "User", "principal_name": "z"}]):
+        yield DescribeDelegationTokenRequest, 3, {"owners": owners}
+    yield UnregisterBrokerRequest, 0, {"broker_id": 9}
+    yield UnregisterControllerRequest, 0, {"controller_id": 9}
+    for directory in (UUID(int=0), UUID(int=7)):
+        yield AddRaftVoterRequest, 1, {"voter_id": 7, "voter_directory_id": directory}
+        yield RemoveRaftVoterRequest, 0, {"voter_id": 7, "voter_directory_id": directory}
+    yield StreamsGroupTopologyDescriptionUpdateRequest, 0, {
+        "group_id": "s", "member_id": "m", "topology_epoch": 0,
+        "topology_description": {"subtopologies": [], "global_stores": []},
+    }  # fmt: skip
     yield MetadataRequest, 12, {"topics": [{"name": "asked-for"}], "allow_auto_topic_creation": True}

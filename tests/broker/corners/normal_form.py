@@ -31,6 +31,8 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _MADE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 """An id that a broker makes for a member of KIP-848."""
 
+_CLUSTER = re.compile(r'(?<=cluster id ")[A-Za-z0-9_-]{22}(?=")')
+_DIRECTORY = re.compile(r"(?<=directoryId=)[A-Za-z0-9_-]{22}")
 _LARGE = re.compile(r"-?\d{12,}")
 _IN_ORDER = frozenset({"AclCreationResult", "DeleteAclsFilterResult", "DescribeTopicPartitionsResponseTopic"})
 """Structs whose place in an array counts. The order of the others depends on a broker's hash tables."""
@@ -99,7 +101,8 @@ def _value(field: Any, value: Any, ids: Ids) -> Any:
         if name == "member_id" and _MADE_ID.fullmatch(value):
             return ids.number("id", value)
         if name.endswith("error_message"):
-            value = _LARGE.sub("a time", value)
+            value = _DIRECTORY.sub("a directory", value)
+            value = _CLUSTER.sub("the cluster", _LARGE.sub("a time", value))
         return _WORDS.get(name) or ids.text(value)
     if field.entity == "error_code":
         return ErrorCode(value).name

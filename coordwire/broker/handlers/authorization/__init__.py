@@ -142,6 +142,11 @@ _GUARDS: Mapping[int, Guard] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: require(cluster_need(Operation.ALTER), refused=user_refusal),
     ApiKey.DESCRIBE_QUORUM: require(cluster_need(Operation.DESCRIBE)),
     ApiKey.UPDATE_FEATURES: require(cluster_need(Operation.ALTER)),
+    ApiKey.UNREGISTER_BROKER: require(cluster_need(Operation.ALTER)),
+    ApiKey.UNREGISTER_CONTROLLER: require(cluster_need(Operation.ALTER)),
+    ApiKey.ADD_RAFT_VOTER: require(cluster_need(Operation.ALTER)),
+    ApiKey.REMOVE_RAFT_VOTER: require(cluster_need(Operation.ALTER)),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: require(_READS_GROUP),
     ApiKey.SHARE_FETCH: all_guards(require(_READS_GROUP), partition_guard(Operation.READ)),
     ApiKey.SHARE_ACKNOWLEDGE: all_guards(require(_READS_GROUP), partition_guard(Operation.READ)),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
-from tests.broker.corners.script import Step, ask, case, only_if, topic
+from tests.broker.corners.script import Step, ask, case, only_if, quiet, topic
 from tests.broker.corners.values import NO_TOPIC
 
 
@@ -269,4 +270,48 @@ case("push-without-id", ask("PushTelemetry", 0, metrics=b""))
 case(
     "push-before-subscription",
     ask("PushTelemetry", 0, client_instance_id=NO_TOPIC, subscription_id=5, metrics=b""),
+)
+
+# --- nodes that leave, voters ---
+
+case("unregister-broker", *(ask("UnregisterBroker", 0, broker_id=number) for number in (9, -1, 2147483647)))
+case(
+    "unregister-controller",
+    *(ask("UnregisterController", 0, controller_id=number) for number in (9, -1, 1)),
+)
+
+
+def _voters(api: str, version: int, cluster_id: str | None, voter_id: int, directory: UUID) -> Step:
+    return ask(
+        api,
+        version,
+        cluster_id=cluster_id,
+        voter_id=voter_id,
+        voter_directory_id=directory,
+        **only_if(
+            api == "AddRaftVoter",
+            timeout_ms=1000,
+            listeners=[{"name": "CONTROLLER", "host": "localhost", "port": 9093}],
+        ),
+        **only_if(version > 0, ack_when_committed=False),
+    )
+
+
+for api, v in (("AddRaftVoter", 0), ("AddRaftVoter", 1), ("RemoveRaftVoter", 0)):
+    case(
+        f"{'add' if api[0] == 'A' else 'remove'}-voter-v{v}",
+        quiet("DescribeCluster", 0, keep={"$c": "cluster_id"}),
+        _voters(api, v, "other", 7, UUID(int=7)),
+        _voters(api, v, "", 7, UUID(int=7)),
+        _voters(api, v, "$c", -1, UUID(int=7)),
+        _voters(api, v, "$c", 7, UUID(int=0)),
+        _voters(api, v, "other", -1, UUID(int=0)),
+    )
+case(
+    "voter-that-could-be",
+    _voters("RemoveRaftVoter", 0, None, 7, UUID(int=7)),
+)
+case(
+    "add-voter-without-listeners",
+    ask("AddRaftVoter", 0, cluster_id=None, voter_id=7, voter_directory_id=UUID(int=7), listeners=[]),
 )

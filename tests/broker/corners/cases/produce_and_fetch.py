@@ -104,8 +104,15 @@ case("produce-too-large", topic(max_message_bytes="100"), _produced(batch(b"x" *
 case("produce-just-fits", topic(max_message_bytes=str(len(_HELLO) - 12)), _produced(_HELLO))
 case("produce-no-key-compacted", topic(cleanup_policy="compact"), _produced(batch(b"x", b"y")))
 case("produce-key-compacted", topic(cleanup_policy="compact"), _produced(batch(b"x", key=b"k")))
-case("produce-internal", _produced(_HELLO, name="__consumer_offsets"))
-case("produce-transaction-state", _produced(_HELLO, name="__transaction_state"))
+for name, key_type, log in (
+    ("produce-internal", 0, "__consumer_offsets"),
+    ("produce-transaction-state", 1, "__transaction_state"),
+):
+    case(
+        name,
+        quiet("FindCoordinator", 4, again=(15,), key_type=key_type, coordinator_keys=["$x"]),  # makes the log
+        _produced(_HELLO, name=log),
+    )
 case("produce-zstd-v6", topic(), _produced(batch(b"x", codec="zstd"), version=6))
 case("produce-zstd-v7", topic(), _produced(batch(b"x", codec="zstd"), version=7))
 case("produce-gzip", topic(), _produced(batch(b"x", codec="gzip")))

@@ -1,10 +1,10 @@
-"""ACLs without an authorizer, SASL where nobody authenticates."""
+"""ACLs without an authorizer, SASL and delegation tokens where nobody authenticates."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.broker.corners.script import ask, case
+from tests.broker.corners.script import ask, case, only_if
 
 _RULE: dict[str, Any] = {
     "resource_type": 2,
@@ -61,3 +61,27 @@ for v in (0, 1):
     )
 for v in (0, 1, 2):
     case(f"sasl-authenticate-plaintext-v{v}", ask("SaslAuthenticate", v, auth_bytes=b"\0a\0b"))
+
+# --- delegation tokens, for which a connection would have to be authenticated ---
+
+for v in (1, 2, 3):
+    case(
+        f"token-created-v{v}",
+        ask("CreateDelegationToken", v, renewers=[], max_lifetime_ms=-1),
+        ask(
+            "CreateDelegationToken",
+            v,
+            renewers=[{"principal_type": "Group", "principal_name": "g"}],
+            max_lifetime_ms=-7,
+            **only_if(v > 2, owner_principal_type="User", owner_principal_name="ann"),
+        ),
+    )
+    case(
+        f"tokens-described-v{v}",
+        ask("DescribeDelegationToken", v, owners=None),
+        ask("DescribeDelegationToken", v, owners=[]),
+        ask("DescribeDelegationToken", v, owners=[{"principal_type": "User", "principal_name": "ann"}]),
+    )
+for v in (1, 2):
+    case(f"token-renewed-v{v}", ask("RenewDelegationToken", v, hmac=b"abc", renew_period_ms=-1))
+    case(f"token-expired-v{v}", ask("ExpireDelegationToken", v, hmac=b"", expiry_time_period_ms=-1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.broker.corners.script import ask, case, quiet, topic
+from tests.broker.corners.script import Step, ask, case, quiet, topic
 
 _TOPOLOGY = {"epoch": 1, "subtopologies": [{"subtopology_id": "0", "source_topics": ["$t"]}]}
 
@@ -118,4 +118,22 @@ case(
     _JOINED,
     ask("ConsumerGroupDescribe", 0, group_ids=["$g"]),
     ask("DescribeGroups", 5, groups=["$g"]),
+)
+
+
+def _described(group_id: str, member_id: str) -> Step:
+    return ask(
+        "StreamsGroupTopologyDescriptionUpdate",
+        0,
+        group_id=group_id,
+        member_id=member_id,
+        topology_epoch=0,
+        topology_description={"subtopologies": [], "global_stores": []},
+    )
+
+
+case(
+    "topology-described",
+    _JOINED,
+    *(_described(*ids) for ids in (("$g", "m"), ("$g", ""), ("$g2", "x"), ("", "x"))),
 )
