@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.actions import Disconnect, DraftPartition
+from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, SetData
 from coordwire.messages.draft_2 import (
     Draft2Broker,
@@ -16,6 +18,7 @@ from coordwire.messages.draft_2 import (
     Draft2StopFetcherRequest,
 )
 from tests.designs.drafts.draft_1_conversations import handled, knows
+from tests.designs.drafts.seen import Seen
 from tests.designs.drafts.transcripts import fetched, lines, queued, record_operations
 from tests.designs.drafts.worlds import World
 
@@ -40,9 +43,11 @@ def draft_2_shares() -> Iterator[str]:
     world.join("a", topic_count='{"t":2}')
     world.run(100)
     yield from told(world)
-    world.join("b", auto_commit=False, auto_offset_reset="largest", session_timeout_ms=9_000)
+    world.join(
+        "b", topic_count='{"t":3}', auto_commit=False, auto_offset_reset="largest", session_timeout_ms=9_000
+    )
     world.run(100)
-    for number, name in enumerate("aaab"):
+    for number, name in enumerate("aabb"):
         world.nodes[name].machine.consumed(DraftPartition("t", f"1-{number}"), 8 + number)
     world.run(4_500)
     yield from told(world)
@@ -130,10 +135,15 @@ def draft_2_fails_over() -> Iterator[str]:
 def draft_2_starts_up() -> Iterator[str]:
     """Sections 2, 5 and 13: a new coordinator waits for the consumers that own something."""
     world = World(2)
+    world.topic("u", partitions(2))
     for name in "abcz":
-        world.join(name, group_id="other" if name == "z" else "g", retry_backoff_ms=2_000)
+        world.join(
+            name, group_id="other" if name == "z" else "g", retry_backoff_ms=2_000,
+            topic_count='{"u":1}' if name == "c" else '{"t":1}',
+        )  # fmt: skip
         world.run(100)
     world.cut("a", "broker-2")
+    world.cut("c", "broker-2")
     world.cut("z", "broker-2")
     world.history.clear()
     handled(world)
@@ -178,7 +188,8 @@ def draft_2_sees_topics() -> Iterator[str]:
 
 def draft_2_retries() -> Iterator[str]:
     """Section 9, step 5: after the backoff, as often as the setting says, then to the log."""
-    world = World(2, broker={"max_rebalance_retries": 2, "max_ping_retries": 99})
+    settings = {"max_rebalance_retries": 1, "max_ping_retries": 99, "rebalance_backoff_ms": 1_700}
+    world = World(2, broker=settings)
     for name, session_ms in (("a", 6_000), ("b", 3_000)):
         world.join(name, session_timeout_ms=session_ms)
         world.run(200)
@@ -186,7 +197,7 @@ def draft_2_retries() -> Iterator[str]:
         world.blocked.add((name, "broker-1"))
         world.history.clear()
         world.topic("t", partitions(5 if name == "a" else 6))
-        world.run(18_000)
+        world.run(12_000)
         yield from told(world)
         yield from knows(world)
         world.heal(name, "broker-1")
@@ -209,6 +220,23 @@ def draft_2_is_late() -> Iterator[str]:
     world.run(4_000)
     yield f"{sorted(group.waiting)} {group.failed}"
     world.heal("b", "broker-1")
+    world.run(1_000)
+    yield from told(world)
+    yield from knows(world)
+
+
+def draft_2_is_refused() -> Iterator[str]:
+    """Section 12.7: an answer with an error fails the attempt, whoever else has not answered yet."""
+    world = World(2, consumers="abc", broker={"rebalance_backoff_ms": 300})
+    consumer = world.nodes["b"].machine
+    config, consumer.config = consumer.config, replace(consumer.config, consumer_id="another")
+    world.blocked.add(("c", "broker-1"))
+    world.history.clear()
+    world.topic("t", partitions(6))
+    world.run(200)
+    yield from told(world)
+    consumer.config = config
+    world.heal("c", "broker-1")
     world.run(1_000)
     yield from told(world)
     yield from knows(world)
@@ -293,8 +321,13 @@ def draft_2_handles_requests() -> Iterator[str]:
 
 def draft_2_finds_a_broker() -> Iterator[str]:
     """Section 7, consumerStartup: brokers in turn, each that is not there noted, without an end."""
-    world = World(2, brokers=4)
+    world = World(2, brokers=0)
+    world.known = {number: BrokerAddress(f"broker-{number}", 9090 + number) for number in range(1, 5)}
+    for number in world.known:
+        world.add_broker(number)
+        world.run(100)
     world.crash("broker-2")
+    world.run(7_000)
     for name in "abcd":
         world.join(name, group_id=name)
         world.run(50)
@@ -350,6 +383,7 @@ def draft_2_falls_silent() -> Iterator[str]:
 def draft_2_refuses() -> Iterator[str]:
     """Section 7, handleConsumerRegister: the checks, each with its code; the consumer closes."""
     world = World(2, consumers="a")
+    seen = Seen(world.coordinator)
     refused: tuple[dict[str, Any], ...] = (
         {"topic_count": "*"}, {"topic_count": '{"t":1001}'}, {"group_id": "a/b"}, {"consumer_id": ""},
         {"consumer_id": "a"}, {"session_timeout_ms": 1_000}, {"session_timeout_ms": 1_001},
@@ -360,6 +394,7 @@ def draft_2_refuses() -> Iterator[str]:
         world.join(name, **settings)
         world.run(30)
         yield from told(world)
+        yield f"the broker closed {len(seen.of(Disconnect))} connections"
         world.crash(name)
     world.run(200)
     yield from knows(world)
@@ -390,7 +425,7 @@ def draft_2_shuts_down() -> Iterator[str]:
 
 def draft_2_commits() -> Iterator[str]:
     """Section 13, "Active CommitOffset on Consumers", and the committer in its interval."""
-    world = World(2, consumers="a", broker={"offset_commit_interval_ms": 5_000})
+    world = World(2, consumers="a", broker={"offset_commit_interval_ms": 3_000})
     world.join("b", auto_commit=False)
     world.join("c", group_id="h", topic_count='{"t":1}')
     world.run(100)
@@ -439,10 +474,18 @@ def draft_2_overview_shares() -> Iterator[str]:
         world.join(name, session_timeout_ms=6_000 if name == "a" else 9_000)
         world.run(1_000)
         yield from told(world)
+    world.join("c", auto_commit=False)
+    world.run(100)
     world.consume("a", 8)
     world.run(3_000)
     world.topic("t", partitions(6))
     world.run(2_000)
+    yield from told(world)
+    yield from knows(world)
+    world.cut("a", "broker-1")
+    world.cut("c", "broker-1")
+    world.topic("t", partitions(7))
+    world.run(13_000)
     yield from told(world)
     yield from knows(world)
 
