@@ -227,7 +227,7 @@ KEYS, VALUES = st.sampled_from([b"a", b"b", b"c"]), st.sampled_from([b"1", b"2",
 def test_a_cleaned_batch_keeps_what_its_producer_needs() -> None:
     """Its first and last offset and sequence, its epoch; and the last batch of each producer stays, empty if
     nothing else is left of it."""
-    log = PartitionLog()
+    log = PartitionLog(epoch=5)
 
     def send(producer: int, sequence: int, *keys: bytes) -> bytes:
         data = encode_batch(
@@ -237,7 +237,7 @@ def test_a_cleaned_batch_keeps_what_its_producer_needs() -> None:
         append(log, data)
         return data
 
-    send(7, 0, b"a", b"b", b"gone")
+    send(7, 0, b"gone", b"a", b"gone")
     send(7, 3, b"gone")
     send(8, 0, b"gone", b"gone")
     last = send(7, 4, b"gone", b"gone")
@@ -248,10 +248,11 @@ def test_a_cleaned_batch_keeps_what_its_producer_needs() -> None:
         (one.base_offset, one.last_offset, one.base_sequence, one.last_sequence, one.count, one.producer_id)
         for one in log.batches()
     ] == [
-        (0, 2, 0, 2, 2, 7), (4, 5, 0, 1, 0, 8), (6, 7, 4, 5, 0, 7),
+        (0, 2, 0, 2, 1, 7), (4, 5, 0, 1, 0, 8), (6, 7, 4, 5, 0, 7),
         (8, 8, -1, -1, 1, -1), (9, 9, -1, -1, 1, -1),
     ]  # fmt: skip
     assert [one.producer_epoch for one in log.batches()] == [3, 3, 3, -1, -1]
+    assert {one.partition_leader_epoch for one in log.batches()} == {5}
     assert {len(one.raw) for one in log.batches() if not one.count} == {61}
     before = [bytes(one.raw) for one in log.batches()]
     log.compact(NOW, tombstones_ms=HOUR)
@@ -271,7 +272,7 @@ def test_a_cleaned_batch_keeps_what_its_producer_needs() -> None:
     assert [record.key for one in batches(read.data) for record in one] == [b"gone", b"end"]
     send(7, 6, b"next")
     log.compact(NOW, tombstones_ms=HOUR)
-    assert [one.count for one in log.batches()] == [2, 0, 1, 1, 1]  # the newer batch says it now
+    assert [one.count for one in log.batches()] == [1, 0, 1, 1, 1]  # the newer batch says it now
 
 
 def test_the_last_marker_of_a_producer_without_records_stays_for_its_epoch() -> None:

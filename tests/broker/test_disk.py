@@ -125,8 +125,9 @@ def test_a_log_on_disk_is_the_one_in_memory(
 
     for log in (disk, memory):
         write(log, before)
-        if start <= log.end_offset:
-            log.delete_before(start)
+        for at in (start // 2, start):
+            if at <= log.end_offset:
+                log.delete_before(at)
     compare()
     verified_start = disk.start_offset
     if kill:
@@ -209,17 +210,17 @@ def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path:
     folder = tmp_path / "orders-0"
     log = create_log(folder, UUID(int=5), SMALL)
     for number in range(12):
-        append(log, batch(b"v" * 100, producer_id=3, producer_epoch=0, base_sequence=number))
+        append(log, batch(b"v" * 50, b"v" * 43, producer_id=3, producer_epoch=0, base_sequence=2 * number))
     bases = sorted(int(path.stem) for path in folder.glob("*.log"))
-    assert bases == [0, 5, 10]
+    assert bases == [0, 10, 20]
     for base in bases[1:]:
         snapshot = read_snapshot((folder / log_name(base, "snapshot")).read_bytes())
         assert [(entry.producer_id, entry.last_sequence) for entry in snapshot.producer_entries] == [
             (3, base - 1)
         ]
-    log.delete_before(11)
-    assert sorted(int(path.stem) for path in folder.glob("*.log")) == [10]
-    assert next(records_of(log.read(11, 1 << 20).data))[0] == 11
+    log.delete_before(22)
+    assert sorted(int(path.stem) for path in folder.glob("*.log")) == [20]
+    assert next(records_of(log.read(22, 1 << 20).data))[0] == 22
     log.close()
 
 
@@ -244,6 +245,11 @@ def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
     path = folder / log_name(0)
     data = path.read_bytes()
     first_two = len(stored[0]) + len(stored[1])
+    for cut in (0, 5, 40, len(stored[0]) - 1):
+        path.write_bytes(data[:cut])
+        log = load_log(folder, SegmentRules())
+        assert (log.end_offset, path.stat().st_size) == (0, 0)
+        log.close()
     for cut in range(first_two, len(data), 5):
         path.write_bytes(data[:cut])
         log = load_log(folder, SegmentRules())

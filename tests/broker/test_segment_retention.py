@@ -189,7 +189,7 @@ def test_a_broker_takes_policies_of_its_own() -> None:
         def count(self, segments: Sequence[LogSegment], now: int) -> int:
             return max(len(segments) - self.number, 0)
 
-    with Kafka(config=BrokerConfig(delete_policies=(NewestOnly(2),))) as kafka:
+    with Kafka(config=BrokerConfig(delete_policies=(NewestOnly(9), NewestOnly(2)))) as kafka:
         kafka.create_topic("events", segment_ms=1, retention_ms=-1)
         kafka.create_topic("kept", segment_ms=1, cleanup_policy="compact")
         for topic in ("events", "kept"):

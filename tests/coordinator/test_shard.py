@@ -129,6 +129,12 @@ def test_an_answer_waits_until_its_records_are_durable() -> None:
     bench.confirm()
     assert bench.answers[ticket].topics[0].partitions[0].error_code == 0
     assert committed(bench) == {1: 5}
+    tickets = [bench.send(commit(offset), 8) for offset in (6, 7, 8)]
+    for number, append in enumerate(list(bench.appends)):
+        assert [ticket in bench.answers for ticket in tickets] == [one < number for one in range(3)]
+        bench.shard.appended(append.number, now=bench.now)
+        bench.take()
+    assert all(ticket in bench.answers for ticket in tickets)
 
 
 def committed_now(bench: Bench) -> dict[int, int]:

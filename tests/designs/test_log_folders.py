@@ -10,8 +10,12 @@ from coordwire.segments import Segment
 from coordwire.segments.names import topic_partition
 
 
-def test_a_log_of_two_partitions_is_two_folders_of_files_named_by_their_offsets(tmp_path: Path) -> None:
-    for number, names in enumerate((("00000000000", "00001000000"), ("00000000000",))):
+def test_a_log_of_partitions_is_folders_of_files_named_by_their_offsets(tmp_path: Path) -> None:
+    for number, names in {
+        10: ("00000000000",),
+        0: ("00000000000", "00001000000"),
+        2: ("00000000000",),
+    }.items():
         folder = tmp_path / folder_name(DraftPartition("my_topic", str(number)))
         folder.mkdir()
         for name in names:
@@ -25,7 +29,8 @@ def test_a_log_of_two_partitions_is_two_folders_of_files_named_by_their_offsets(
         (partition, [path.relative_to(tmp_path).as_posix() for path in paths]) for partition, paths in logs
     ] == [
         (("my_topic", "0"), ["my_topic_0/00000000000.kafka", "my_topic_0/00001000000.kafka"]),
-        (("my_topic", "1"), ["my_topic_1/00000000000.kafka"]),
+        (("my_topic", "2"), ["my_topic_2/00000000000.kafka"]),
+        (("my_topic", "10"), ["my_topic_10/00000000000.kafka"]),
     ]
     with Segment(logs[0][1][1]) as segment:
         assert segment.base_offset == 1_000_000
@@ -34,6 +39,7 @@ def test_a_log_of_two_partitions_is_two_folders_of_files_named_by_their_offsets(
 def test_only_this_design_has_such_folders() -> None:
     """A folder beside a Kafka broker's logs is not a partition for its underline."""
     assert folder_partition("backup_2") == ("backup", "2")
+    assert folder_partition("My_Topic_0") == ("My_Topic", "0")
     assert topic_partition("backup_2") is None
     assert folder_partition("my_topic_2147483648") is None
     assert folder_partition("my_topic-0") is None

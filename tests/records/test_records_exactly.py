@@ -133,8 +133,9 @@ def test_header_keys_and_values(size: int, width: int) -> None:
     data = b"a" * size
     for key, value in ((data, b"v"), (b"k", data), (data, data), (data, None), (data, b"")):
         pair = field(key, width) + (b"\1" if value is None else field(value, width))
-        (result,) = both(whole(headers=varint(2) + pair + field(b"z") + field(b"y")))
-        assert result.headers == ((key.decode(), value), ("z", b"y"))
+        others = field(b"z") + field(b"y") + field(b"z") + field(b"x")
+        (result,) = both(whole(headers=varint(3) + pair + others))
+        assert result.headers == ((key.decode(), value), ("z", b"y"), ("z", b"x"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -79,6 +79,15 @@ def test_the_pages_layout_byte_by_byte() -> None:
         batch.check()
         assert batch.checksum == crc32c(covered)
         assert (batch.codec, batch.transactional, batch.is_control) == (codec, transactional, control)
+        assert (batch.base_offset, batch.last_offset, batch.count) == (
+            records[0].offset,
+            records[1].offset,
+            2,
+        )
+        assert (batch.partition_leader_epoch, batch.magic) == (0x51525354, 2)
+        assert {batch.base_timestamp, batch.max_timestamp} == {0x1112131415161718}
+        assert (batch.producer_id, batch.producer_epoch) == (0x2122232425262728, 0x3132)
+        assert batch.base_sequence == 0x41424344
         assert list(batch) == records
         only(data[:12] + bytes(4) + data[16:]).check()  # the leader epoch is not covered
         for at in range(17, len(data)):

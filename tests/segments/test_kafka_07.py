@@ -99,7 +99,7 @@ def test_damage_is_found(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (total["batches"], total["faults"]) == (3, 2)
 
 
-@pytest.mark.parametrize("kind", ["sum", "inside", "cut", "zeros", "sound"])
+@pytest.mark.parametrize("kind", ["sum", "inside", "cut", "zeros", "few", "sound"])
 def test_recovery_truncates_before_the_first_bad_message(
     kind: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +118,8 @@ def test_recovery_truncates_before_the_first_bad_message(
         del data[-3:]
     elif kind == "zeros":
         data += bytes(100)
+    elif kind == "few":
+        data += bytes_of(b"more")[:3]
     log.write_bytes(data)
     out = tmp_path / "out"
     status = main(["segment", "recover", str(log), "--out", str(out), "--format", "json"])

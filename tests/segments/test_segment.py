@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -140,8 +141,15 @@ def indexed(tmp_path: Path, parts: list[bytes]) -> Path:
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-def test_find_an_offset(tmp_path: Path, with_index: bool) -> None:
-    path = indexed(tmp_path, log(10))
+def test_find_an_offset(tmp_path: Path, with_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, walk = indexed(tmp_path, log(10)), Segment.batches
+    starts: list[int] = []
+
+    def walked(self: Segment, **settings: Any) -> Any:
+        starts.append(settings["start"])
+        return walk(self, **settings)
+
+    monkeypatch.setattr(Segment, "batches", walked)
     if not with_index:
         path.with_suffix(".index").unlink()
     with Segment(path) as segment:
@@ -150,6 +158,7 @@ def test_find_an_offset(tmp_path: Path, with_index: bool) -> None:
             assert result is not None
             assert result.base_offset == offset // 3 * 3
         assert segment.find(offset=30) is None
+        assert (max(starts) > path.stat().st_size // 2) is with_index  # the search is in the index
         first = segment.find(offset=-5)
         assert first is not None
         assert first.position == 0

@@ -351,7 +351,7 @@ def draft_1_finds_a_broker() -> Iterator[str]:
 def draft_1_has_broker_0() -> Iterator[str]:
     """A coordinator whose broker id is 0, and another one."""
     world = World(1, brokers=0)
-    world.known = {number: BrokerAddress(f"broker-{number}", 9092) for number in (0, 7)}
+    world.known = {number: BrokerAddress(f"broker-{number}", 9090 + number) for number in (0, 7)}
     for number in world.known:
         world.add_broker(number)
         world.run(100)

@@ -24,6 +24,11 @@ def test_the_first_draft(name: str) -> None:
     same(name)
 
 
+@pytest.mark.parametrize("name", names("draft-2-"))
+def test_the_detailed_design(name: str) -> None:
+    same(name)
+
+
 @pytest.mark.parametrize("name", names("draft-3-"))
 def test_the_new_consumer(name: str) -> None:
     same(name)

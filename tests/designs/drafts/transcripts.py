@@ -73,14 +73,15 @@ def queued(coordinator: PingingCoordinator) -> list[list[str]]:
     return [[*queue.groups, *queue.blocked] for queue in coordinator._queues]
 
 
-def record_operations(world: Cluster) -> None:
-    """Write down what the processes ask of ZooKeeper from now on, and what it answers."""
+def record_operations(world: Cluster, kinds: tuple[type[Operation], ...] = ()) -> None:
+    """Write down what the processes ask of ZooKeeper from now on, and what it answers. kinds: of operations;
+    none for all."""
     apply = world.tree.apply
 
     def seen(session: int, operation: Operation, now: int) -> OperationOutcome:
         outcome = apply(session, operation, now)
-        name = next((node.name for node in world.nodes.values() if node.session == session), "")
-        if name:
+        name = next((node.name for node in world.nodes.values() if session in node.sessions.values()), "")
+        if name and (not kinds or isinstance(operation, kinds)):
             words = [
                 value.decode() if isinstance(value, bytes) else value if isinstance(value, str) else one.name
                 for one in fields(operation)
