@@ -1,6 +1,6 @@
 """The report's groups: their stories, and their lag over time.
 
-Strategy: events are put together by group and input file, so that captures of two clusters, or of both ends,
+Strategy: events are put together by group, input file and cluster, so that captures of two, or of both ends,
 are not taken for one history; each has the story of `coordwire timeline` (`timeline.story`); those with
 most events are shown. Rules: a line that is thinned keeps its highest and lowest points; notes say what was
 left out.

@@ -4,7 +4,8 @@ Strategy: a cluster is known by its id (Metadata, DescribeCluster); where answer
 of the nodes that they list, which belong together, and by topics: of one name with two ids at the same time
 there are two. A broker is an address in a capture, since two networks may have the same addresses; a
 connection is of the cluster that its broker named last, else of one that lists its address, that its client
-asks, or that its capture began with. Rules: what no answer shows to be of another cluster is of the first; memory is bounded, and so is the number of clusters.
+asks, or that its capture began with. Rules: what no answer shows to be of another cluster is of the first;
+memory is bounded, and so is the number of clusters.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from coordwire.capture.flows import NetworkAddress
 from coordwire.timeline.evidence import remember
 from coordwire.versions import ApiKey
 
-__all__ = ["CLUSTER_APIS", "FoundCluster", "Clusters"]
+__all__ = ["CLUSTER_APIS", "Clusters", "FoundCluster"]
 
 MOST_CLUSTERS = 100
 MOST_BROKERS = MOST_CLIENTS = 10_000

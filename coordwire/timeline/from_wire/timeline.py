@@ -25,7 +25,7 @@ from coordwire.timeline.from_wire.cluster_timeline import (
     TimelineDialect,
     message_of,
 )
-from coordwire.timeline.from_wire.clusters import CLUSTER_APIS, FoundCluster, Clusters
+from coordwire.timeline.from_wire.clusters import CLUSTER_APIS, Clusters, FoundCluster
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
 
