@@ -98,6 +98,10 @@ _SEEN = f"""\
 {_FRAME}
 log_offset bigint The record in the log that shows it; null for a capture."""
 
+_CLUSTER = """\
+cluster_id string Of a capture that shows several clusters, the one that the group is of: its id, or the
+    address of a broker where it has none; null for one cluster."""
+
 # --- the tables ---
 
 RECORDS = _columns(f"""
@@ -250,6 +254,7 @@ removed          boolean   Whether the offset was removed (a tombstone in the lo
 {_FRAME}
 log_offset       bigint    The record in the log that shows it, of a commit in a transaction the marker that
     committed it; null for a capture.
+{_CLUSTER}
 """)
 
 GROUPS = _columns(f"""
@@ -292,6 +297,7 @@ step              string        Its step: init, add_partitions, add_offsets, com
 producer_id       bigint        Of the transaction.
 body              string        The whole event, as a line of the JSON of timelines.
 {_SEEN}
+{_CLUSTER}
 """)
 
 LAG = _columns(f"""
@@ -309,6 +315,7 @@ lag              bigint    end_offset less committed_offset; below 0 where what 
 reason           string    Why lag is below 0: committed_beyond_end, or end_seen_earlier where a capture has
     the end only from before the commit; else null.
 {_SEEN}
+{_CLUSTER}
 """)
 
 TRAFFIC = _columns(f"""

@@ -7,8 +7,9 @@ Strategy: plain SQL, the same for Spark and DuckDB. Rules: a capture's row wins,
 member; a log's row counts where no capture has one of the same key: of a rebalance within an hour, since a
 group reaches a generation again only after it was deleted; of a stored commit within ten seconds, since idle
 consumers commit the same offset again and again, with a capture's clock beside the broker's. Of the copies
-that replicas have of one record, the first file's counts. Captures don't say of which cluster they are:
-tables of several clusters, and of several captures of one group, are to be separated by `input_file` first.
+that replicas have of one record, the first file's counts. A capture's rows name
+their cluster (`cluster_id`) only where it shows several: tables of several clusters, and of several captures
+of one group, are to be separated by `input_file` and `cluster_id` first.
 """
 
 from __future__ import annotations

@@ -32,6 +32,9 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 PLACE = len(fields(GroupEvent))
 """So many values come first in every event: its group and where it was seen."""
 
+_CLUSTER = "cluster"
+"""The value that is absent where there is none."""
+
 MOST_PARTITIONS, MOST_TIMES = 10_000, 1_000
 """So many partitions' and times' texts are kept."""
 
@@ -75,9 +78,15 @@ def event_texts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], _Text, _Tex
     names = [field.name for field in fields(cls)]
     shared = names.index("topic") if "topic" in names else PLACE
     title = f'{{{{"event":"{EVENTS[cls]}"'
+    cluster = names.index(_CLUSTER)
     return (
         attrgetter(*names[:shared]),
-        _function_of(title + "".join(f",{_part(cls, name)}" for name in names[:shared])),
+        _function_of(
+            title
+            + "".join(f",{_part(cls, name)}" for name in names[:cluster])
+            + "{cluster_text(row.cluster)}"
+            + "".join(f",{_part(cls, name)}" for name in names[cluster + 1 : shared])
+        ),
         _function_of("".join(f",{_part(cls, name)}" for name in names[shared:]) + "}}"),
     )
 
@@ -181,6 +190,7 @@ def _value_text(value: Any) -> str:
 
 
 _WRITERS: dict[str, Any] = {
+    "cluster_text": lambda cluster: "" if cluster is None else f',"cluster":{quoted(cluster)}',
     "constants": {True: "true", False: "false"},
     "error_text": _error_text,
     "length_text": lambda length_ns: repr(milliseconds(length_ns)),
@@ -213,6 +223,8 @@ def _read_fields(cls: Any, form: Any) -> Any:
     """A dataclass or a tuple with names."""
     hints = _hints(cls)
     names = cls._fields if issubclass(cls, tuple) else [field.name for field in fields(cls)]
+    if _CLUSTER in hints and _CLUSTER not in form:
+        names = [name for name in names if name != _CLUSTER]
     return cls(**{name: _read(hints[name], name, form[_camel(name)]) for name in names})
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "BrokerAway",
     "CaptureHole",
     "Cause",
+    "ClusterFound",
     "CoordinatorFound",
     "CoordinatorStalled",
     "ErrorMet",
@@ -147,13 +148,21 @@ class Idle(NamedTuple):
 class GroupEvent(RichDisplay):
     """The fields of all events. group: its id, "" for a transaction that no group is known of; number: of the
     frame that shows it in `source`; packet: of that frame's last byte, as Wireshark counts packets, None
-    where there are none."""
+    where there are none; cluster: of which cluster the group is, where the input shows several: the
+    cluster's id, or the address of a broker if it has none."""
 
     group: str
     time_ns: int | None
     source: str
     number: int
     packet: int | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFound(GroupEvent):
+    """The input shows a second cluster: all events before are of the first, which is this one, and did not
+    name it. Of no group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -429,7 +438,7 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
+        ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
         GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
         OffsetReset, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )

@@ -232,7 +232,7 @@ class Group:
             member.asked_ns = max(member.asked_ns, self._asked_ns.pop(member.member_id, 0))
         self.assign(member, member.assigned)
         self.pending.append(_member_joined(
-            self.group, *place, self.kind, member.member_id, member.client_id, member.host,
+            self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
             member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
             rejoined,
         ))  # fmt: skip
@@ -259,7 +259,7 @@ class Group:
         client_id = member.client_id if member else None
         instance_id = member.instance_id if member else None
         self.pending.append(_member_left(
-            self.group, *place, member_id, client_id, instance_id, departure, reason, inferred, None
+            self.group, *place, None, member_id, client_id, instance_id, departure, reason, inferred, None
         ))  # fmt: skip
 
     def _alive_until_ns(self, member: Member, place: Seen) -> int | None:
@@ -335,8 +335,8 @@ class Group:
             rebalance.reported = True
             trigger = rebalance.trigger
             self.pending.append(_rebalance_began(
-                self.group, *rebalance.began, self.kind, trigger.cause, trigger.member_id, trigger.inferred,
-                trigger.detail, trigger.client_id,
+                self.group, *rebalance.began, None, self.kind, trigger.cause, trigger.member_id,
+                trigger.inferred, trigger.detail, trigger.client_id,
             ))  # fmt: skip
 
     def end(self, outcome: Outcome, place: Seen) -> None:
@@ -367,7 +367,7 @@ class Group:
             _new(Assignment, (name, self._named(partitions))) for name, partitions in after.items()
         ]
         self.pending.append(_rebalance_ended(
-            self.group, *place, self.kind, outcome, trigger.cause, trigger.member_id, trigger.inferred,
+            self.group, *place, None, self.kind, outcome, trigger.cause, trigger.member_id, trigger.inferred,
             trigger.detail, began_ns, joined_ns, place.time_ns, length, rebalance.generation_before,
             rebalance.generation, rebalance.protocol, rebalance.leader, members, rebalance.last_to_join,
             tuple(assignments), tuple(moved), idle, trigger.client_id,

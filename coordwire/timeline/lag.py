@@ -161,7 +161,7 @@ class Lag:
         if before is not None and not at_once and not _later(before[0], place.time_ns):
             return None
         remember(self._reported, (group, key), (place.time_ns, lag, reason), MOST)
-        return _measured(group, *place, *partition, committed, end, lag, reason)
+        return _measured(group, *place, None, *partition, committed, end, lag, reason)
 
     # --- transactions ---
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from coordwire.timeline.events import (
     Cause,
+    ClusterFound,
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
@@ -31,7 +33,12 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import remember
 
-__all__ = ["GroupStory", "stories"]
+__all__ = ["GroupStory", "StoryKey", "named", "stories", "story_key"]
+
+T = TypeVar("T")
+
+StoryKey = str | tuple[str, str]
+"""A group's id; with its cluster where the input shows several."""
 
 MOST_CLIENTS = 10_000
 """So many of one group are remembered."""
@@ -41,7 +48,7 @@ MOST_PARTITIONS = 100_000
 
 @dataclass(slots=True)
 class GroupStory:
-    """What happened to one group.
+    """What happened to one group. cluster: which one's it is, where the input shows several.
 
     members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
     without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
@@ -55,6 +62,7 @@ class GroupStory:
     """
 
     group: str
+    cluster: str | None = None
     kind: Kind | None = None
     first_ns: int | None = None
     last_ns: int | None = None
@@ -181,9 +189,27 @@ class GroupStory:
         self.ended_ns = event.ended_ns if event.ended_ns is not None else self.ended_ns
 
 
-def stories(events: Iterable[GroupEvent]) -> dict[str, GroupStory]:
-    """The stories of all groups that events are about, by their ids."""
-    by_group: dict[str, GroupStory] = {}
+def story_key(event: GroupEvent) -> StoryKey:
+    """The story that an event is part of."""
+    return event.group if event.cluster is None else (event.group, event.cluster)
+
+
+def named(by_group: dict[StoryKey, T], cluster: str) -> dict[StoryKey, T]:
+    """The same, where those without a cluster's name are this one's."""
+    return {(key, cluster) if isinstance(key, str) else key: value for key, value in by_group.items()}
+
+
+def stories(events: Iterable[GroupEvent]) -> dict[StoryKey, GroupStory]:
+    """The stories of all groups that events are about."""
+    by_group: dict[StoryKey, GroupStory] = {}
     for event in events:
-        by_group.setdefault(event.group, GroupStory(event.group)).add(event)
+        if isinstance(event, ClusterFound):
+            by_group = named(by_group, event.cluster or "")
+            for story in by_group.values():
+                story.cluster = story.cluster or event.cluster
+            continue
+        key = story_key(event)
+        if key not in by_group:
+            by_group[key] = GroupStory(event.group, event.cluster)
+        by_group[key].add(event)
     return by_group

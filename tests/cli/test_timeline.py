@@ -19,6 +19,7 @@ from tests.timeline.logs import commit, plain
 GROUP = "kpy__tansu__group-range.pcap"
 BASE = ["event", "group", "time", "source", "number", "packet"]
 KEYS = {
+    "clusterFound": [],
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],

@@ -93,6 +93,7 @@ def lag(seconds: float, topic: str, partition: int, records: int, **values: Any)
         "end_offset": 100 + records,
         "lag": records,
         "reason": "committed_beyond_end" if records < 0 else None,
+        "cluster_id": None,
     }
     return SimpleNamespace(**form | values)
 

@@ -30,8 +30,9 @@ from coordwire.messages import (
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent, TopicPartition
+from coordwire.timeline.from_wire import cluster_timeline as wire_timeline
 from coordwire.timeline.from_wire import repeated_answers
-from coordwire.timeline.from_wire import timeline as wire_timeline
+from coordwire.timeline.from_wire.cluster_timeline import ClusterTimeline
 from coordwire.timeline.from_wire.group_table import TopicsById
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
 from tests.bench import group_traffic
@@ -123,7 +124,7 @@ def test_stories_of_made_traffic(seed: int, mostly: str, monkeypatch: pytest.Mon
 
 
 def test_frames_that_say_nothing_of_groups_are_not_decoded() -> None:
-    story_of = Timeline(ends=True)
+    story_of = ClusterTimeline(ends=True)
     counts = {False: 0, True: 0}
     for path in CAPTURES:
         for entry in read(path.read_bytes()):
@@ -206,7 +207,7 @@ def test_a_connection_is_known_by_any_exchange_that_can_be_read(
     damage: str | None, is_known: bool, lazy: bool
 ) -> None:
     data = exchange(GetTelemetrySubscriptionsRequest(), GetTelemetrySubscriptionsResponse(), damage)
-    story_of = Timeline(ends=True)
+    story_of = ClusterTimeline(ends=True)
     entries = read(data, lazy=lazy)
     assert [entry.api_key for entry in entries if isinstance(entry, FrameEntry)] == [71, 71]
     story_of.feed_all(entries)
@@ -219,7 +220,7 @@ def test_a_connection_is_known_by_any_exchange_that_can_be_read(
 def test_an_end_is_known_by_a_fetch_that_can_be_read(damage: str | None, is_known: bool, lazy: bool) -> None:
     partition = PartitionData(partition_index=0, high_watermark=5)
     answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=UUID(int=1), partitions=[partition])])
-    story_of = Timeline()
+    story_of = ClusterTimeline()
     story_of.feed_all(read(exchange(FetchRequest(), answer, damage), lazy=lazy))
     assert story_of._commits.lag.has_ends is is_known
 

@@ -64,7 +64,8 @@ from coordwire.timeline.events import (
     TransactionStep,
 )
 from coordwire.timeline.evidence import Seen
-from coordwire.timeline.from_wire.timeline import Timeline, timeline
+from coordwire.timeline.from_wire.cluster_timeline import ClusterTimeline
+from coordwire.timeline.from_wire.timeline import timeline
 from coordwire.timeline.totals import stories
 from tests.capture.test_drafts import recorded
 from tests.conversations import CONVERSATIONS, spoken
@@ -368,7 +369,7 @@ def test_a_frame_that_may_hold_a_secret_is_a_place_with_its_text_and_without(
     data = encode_request(request, version=7, correlation_id=1, client_id="c")
 
     def last() -> Seen:
-        story = Timeline()
+        story = ClusterTimeline()
         for entry in Capture(BytesIO(data), "x", input="frames").entries():
             assert not list(story.feed(entry))
         return story._last

@@ -26,6 +26,7 @@ from coordwire.dialects import dialect_options
 from coordwire.timeline.events import (
     BrokerAway,
     CaptureHole,
+    ClusterFound,
     CoordinatorStalled,
     ErrorMet,
     GroupEvent,
@@ -150,6 +151,9 @@ def _write_events(
             survey.saw(event, True)
             output.write(event)
     for event in events:
+        if isinstance(event, ClusterFound):  # it is of all groups
+            output.write(event)
+            continue
         of_group = not groups or groups(event.group)
         is_wanted = of_group and event.time_ns in time_range
         is_listed = (not options.errors or _went_wrong(event)) and (

@@ -15,8 +15,8 @@ import heapq
 import io
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from coordwire.timeline.from_log.coordinator_log import LogItem
 
 _Found = Entry | ConnectionSign
+AHEAD = 1_000
+"""So many entries are read before the first event, for the clusters that they show."""
+
 MOST_APIS = 8
 """APIs that a sentence names."""
 
@@ -226,7 +229,10 @@ class TimelineInputs:
         """The events of all captures; the frames that these may lack are counted."""
         story = Timeline(ends=True, dialect=self._dialect or self._alternative)
         any_events = False
-        for batch in rejoined_batches(self._batches(), strict=self._options.strict):
+        batches = rejoined_batches(self._batches(), strict=self._options.strict)
+        if self.is_lasting and not self._options.live:
+            batches = self._looked_ahead(story, batches)
+        for batch in batches:
             times = [time_ns for entry in batch if (time_ns := entry.time_ns) is not None]
             if times:
                 self._reach(min(times))
@@ -238,6 +244,31 @@ class TimelineInputs:
             yield from events
             self._count_refused(batch)
         yield from story.finish()
+
+    def _looked_ahead(
+        self, story: Timeline, batches: Iterator[Sequence[_Found]]
+    ) -> Iterator[Sequence[_Found]]:
+        """The entries, once the story knows the clusters that their beginning shows; of several captures,
+        those of each one's beginning."""
+        if len(self._captures) > 1:
+            second_reading = TimelineInputs(self._options, quiet=True)
+            for _, names in self._captures:
+                with closing(second_reading._of(names)) as capture:
+                    read = 0
+                    for entries in capture:
+                        read += len(entries)
+                        if story.look_ahead(entries) or read >= AHEAD:
+                            break
+        beginning: list[Sequence[_Found]] = []
+        number = 0
+        for batch in batches:
+            beginning.append(batch)
+            number += len(batch)
+            story.look_ahead(batch)
+            if number >= AHEAD:
+                break
+        yield from beginning
+        yield from batches
 
     def _count_refused(self, batch: Sequence[_Found]) -> None:
         """Count what couldn't be read of entries that the story has seen. It decodes those that it doesn't
@@ -282,7 +313,7 @@ class TimelineInputs:
             # An entry without a time, or one out of order, stays after the one before it.
             heapq.heappush(heap, (max(entry.time_ns or 0, time), order, entry, entries))
 
-    def _of(self, names: tuple[str, ...]) -> Iterator[list[_Found]]:
+    def _of(self, names: tuple[str, ...]) -> Generator[list[_Found]]:
         """The entries of one capture, or of the files of a rotated one."""
         options, name = self._options, names[0]
         try:

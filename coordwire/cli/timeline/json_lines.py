@@ -84,6 +84,7 @@ class SummaryJsonFormat:
         return {
             "event": "summary",
             "group": story.group,
+            **({} if story.cluster is None else {"cluster": story.cluster}),
             "kind": story.kind,
             "verdict": contents.verdict,
             "incidents": [

@@ -22,9 +22,10 @@ from coordwire.cli import progress
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import columns
 from coordwire.cli.timeline.story import StoryFormat
-from coordwire.timeline.events import GroupEvent, RebalanceBegan, RebalanceEnded
+from coordwire.timeline.events import ClusterFound, GroupEvent, RebalanceBegan, RebalanceEnded
 from coordwire.timeline.story.collected import is_position
 from coordwire.timeline.story.wording import count, duration
+from coordwire.timeline.totals import StoryKey, story_key
 
 HOLD, COMMIT_HOLD = 1.0, 10.0
 """Seconds that an event waits at most, and a commit, if no other event of its group comes."""
@@ -50,7 +51,7 @@ class LiveStory:
         self._lists_events = lists_events
         self._lists_commits = lists_commits
         self._lock = RLock()
-        self._waiting: dict[str, tuple[float, list[GroupEvent]]] = {}
+        self._waiting: dict[StoryKey, tuple[float, list[GroupEvent]]] = {}
         """By group: when they are due, by the monotonic clock, and the events."""
         self._count = 0
         self._last: tuple[float, str] | None = None
@@ -79,15 +80,22 @@ class LiveStory:
             if self._failure is not None:
                 raise self._failure
             now = monotonic()
+            if isinstance(event, ClusterFound):
+                self._write_due(float("inf"))
             self._story.write(event, is_listed=is_listed)
             if isinstance(event, RebalanceBegan | RebalanceEnded):
                 self._last = now, event.group
             is_commit = is_position(event) and not getattr(event, "error_code", 0)
-            if not (self._lists_events and is_listed) or (is_commit and not self._lists_commits):
+            if (
+                isinstance(event, ClusterFound)
+                or not (self._lists_events and is_listed)
+                or (is_commit and not self._lists_commits)
+            ):
                 return
-            due, events = self._waiting.get(event.group, (float("inf"), []))
+            key = story_key(event)
+            due, events = self._waiting.get(key, (float("inf"), []))
             events.append(event)
-            self._waiting[event.group] = min(due, now + (COMMIT_HOLD if is_commit else HOLD)), events
+            self._waiting[key] = min(due, now + (COMMIT_HOLD if is_commit else HOLD)), events
             self._count += 1
             if self._count >= MOST_WAITING:
                 self._write_due(float("inf"))

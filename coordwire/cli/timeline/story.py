@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from coordwire.capture.printable import Pieces, shown
+from coordwire.capture.printable import Pieces
 from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import folded, rich_console
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
-from coordwire.timeline.story.contents import common_verdict
+from coordwire.timeline.story.contents import common_verdict, group_name
 from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
 from coordwire.timeline.story.overview import wrapped
 from coordwire.timeline.story.wording import day, duration, stamp
+from coordwire.timeline.totals import StoryKey
 
 MOST_NAMED = 10
 """Groups in an error."""
@@ -53,11 +54,11 @@ class StoryFormat:
         self._width = max(self._console.width, 60)
         self._collected = CollectedEvents(lists=self._by_events and not summary)
         self._heading = ""
-        self._written_group: str | None = None
-        self._excerpts: dict[str, GroupExcerpts] = {}
+        self._written_group: GroupExcerpts | None = None
+        self._excerpts: dict[int, GroupExcerpts] = {}
 
     @property
-    def groups(self) -> Collection[str]:
+    def groups(self) -> Collection[StoryKey]:
         """The groups that events were about."""
         return self._collected.groups
 
@@ -110,16 +111,16 @@ class StoryFormat:
             return ""
         return worst.next_options(names_group=several or self._of_groups)
 
-    def write_events(self, group: str, events: list[GroupEvent]) -> None:
+    def write_events(self, key: StoryKey, events: list[GroupEvent]) -> None:
         """Write the lines of some events of a group now; its name first, unless it was the last one's."""
-        excerpts = self._excerpts.get(group)
+        collected = self._collected.groups[key]
+        excerpts = self._excerpts.get(id(collected))
         if excerpts is None:
-            collected = self._collected.groups[group]
-            excerpts = self._excerpts[group] = GroupExcerpts(collected, commits=self._commits)
+            excerpts = self._excerpts[id(collected)] = GroupExcerpts(collected, commits=self._commits)
         lines = list(excerpts.lines(events))
-        if lines and group != self._written_group:
-            self._written_group = group
-            name = f"── {shown(group) or 'no group that is known'} "
+        if lines and excerpts is not self._written_group:
+            self._written_group = excerpts
+            name = f"── {group_name(collected.counted)} "
             times = [event.time_ns for event in events if event.time_ns is not None]
             date = f" {stamp(min(times)).partition(' ')[0]} UTC ──" if times else ""
             rule = "─" * max(self._width - len(name) - len(date), 2)

@@ -171,7 +171,7 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
         "end_offset": None if end is None else end.offset,
         "lag": lag, "reason": "committed_beyond_end" if lag is not None and lag < 0 else None,
         "input_file": text(commit.file), "seen_in": "log", "frame": None, "packet": None,
-        "log_offset": commit.log_offset,
+        "log_offset": commit.log_offset, "cluster_id": None,
     }  # fmt: skip
 
 

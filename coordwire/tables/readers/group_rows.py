@@ -63,7 +63,8 @@ _NUMBERS = {"frame": "capture", "log_offset": "log"}
 """Columns with the place of an event in one kind of input."""
 
 _ATTRIBUTES = {
-    "group_id": "group", "length_ms": "length_ns", "committed_offset": "committed", "input_file": "source",
+    "group_id": "group", "cluster_id": "cluster", "length_ms": "length_ns", "committed_offset": "committed",
+    "input_file": "source",
 }  # fmt: skip
 """What attributes of events are called whose columns have other names."""
 _ABSENCE: dict[str, Callable[[Any], Any]] = {
@@ -224,7 +225,7 @@ def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
     return f"list(e.{of} or ())" if column in _LISTS else f"e.{of}"
 
 
-_PLACE = "time group_id input_file frame log_offset packet"
+_PLACE = "time group_id cluster_id input_file frame log_offset packet"
 EVENT_COLUMNS = "time group_id input_file frame log_offset body"
 LAG_COLUMNS = f"{_PLACE} topic partition committed_offset end_offset lag reason"
 COMMIT_COLUMNS = (
@@ -241,7 +242,7 @@ def event_of(table: str, row: Any) -> GroupEvent | None:
     place: dict[str, Any] = {
         "group": row.group_id or "", "time_ns": None if row.time is None else row.time * 1_000,
         "source": row.input_file or "", "number": row.frame or row.log_offset or 0, "packet": row.packet,
-        "topic": row.topic or "", "partition": row.partition or 0,
+        "cluster": row.cluster_id, "topic": row.topic or "", "partition": row.partition or 0,
     }  # fmt: skip
     if table == "lag":
         committed, end = row.committed_offset or 0, row.end_offset or 0

@@ -1,6 +1,6 @@
 """The report's groups: their stories, and their lag over time.
 
-Strategy: events are put together by group and input file, so that captures of two clusters, or of both ends,
+Strategy: events are put together by group, input file and cluster, so that captures of two, or of both ends,
 are not taken for one history; each has the story of `coordwire timeline` (`timeline.story`); those with
 most events are shown. Rules: a line that is thinned keeps its highest and lowest points; notes say what was
 left out.
@@ -14,13 +14,14 @@ import posixpath
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coordwire._quantities import counted
 from coordwire.tables.readers.group_rows import COMMIT_COLUMNS, EVENT_COLUMNS, LAG_COLUMNS, event_of
 from coordwire.tables.report import plots
 from coordwire.tables.views import once
-from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.events import ClusterFound, GroupEvent
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.contents import StoryContents, common_verdict
 from coordwire.timeline.story.markup import escaped
@@ -44,8 +45,8 @@ _ORDER = "time frame log_offset"
 _READ = {"groups": EVENT_COLUMNS + _ONCE, "lag": LAG_COLUMNS, "offset_commits": COMMIT_COLUMNS}
 _KNOWN = {"groups": ["time"], "lag": ["time", "lag"], "offset_commits": ["time"]}
 
-StoryKey = tuple[str, str]
-"""A group and the input file that its events are from."""
+SourceKey = tuple[str, str, str | None]
+"""A group, the input file that its events are from, and the cluster where that shows several."""
 
 
 def sections(reading: TableRows) -> list[str]:
@@ -54,8 +55,9 @@ def sections(reading: TableRows) -> list[str]:
         name: reading.rows(name, columns, _ORDER, MOST_ROWS + 1, known=_KNOWN[name])
         for name, columns in _READ.items()
     }
-    events: dict[StoryKey, list[GroupEvent]] = defaultdict(list)
-    lags: dict[StoryKey, list[Any]] = defaultdict(list)
+    events: dict[SourceKey, list[GroupEvent]] = defaultdict(list)
+    lags: dict[SourceKey, list[Any]] = defaultdict(list)
+    first_clusters: dict[str, str] = {}
     eventless = 0
     for name in rows:
         for row in rows[name][:MOST_ROWS]:
@@ -63,16 +65,21 @@ def sections(reading: TableRows) -> list[str]:
             if event is None:
                 eventless += 1
                 continue
-            events[event.group, row.input_file].append(event)
+            if isinstance(event, ClusterFound):
+                first_clusters[row.input_file] = event.cluster or ""
+                continue
+            events[event.group, row.input_file, event.cluster].append(event)
             if name == "lag":
-                lags[event.group, row.input_file].append(row)
-    stories = {key: _story(events[key]) for key in events}
+                lags[event.group, row.input_file, event.cluster].append(row)
+    events = _in_first_clusters(events, first_clusters)
+    lags = _in_first_clusters(lags, first_clusters)
+    stories = {key: _story(events[key], key[2]) for key in events}
     worst_first = sorted(
         stories, key=lambda key: (stories[key].worst_cost_ns, len(events[key])), reverse=True
     )
-    selected = sorted(worst_first[:MOST_GROUPS])
+    selected = sorted(worst_first[:MOST_GROUPS], key=lambda key: (*key[:2], key[2] or ""))
     parts = ["<h2>Groups</h2>"] if selected else []
-    sources = Counter(group for group, _ in events)
+    sources = Counter(group for group, _ in {key[:2] for key in events})
     if len(stories) > 1:
         parts.append(f"<p><b>{escaped(common_verdict(list(stories.values())))}</b></p>")
     for key in selected:
@@ -107,14 +114,24 @@ def _left_out(groups: int, rows: Mapping[str, Sequence[Any]], eventless: int) ->
     return [f'<p class="note">{"; ".join(sentences)}.</p>'] if sentences else []
 
 
-def _story(events: Iterable[GroupEvent]) -> StoryContents:
+def _story(events: Iterable[GroupEvent], cluster: str | None) -> StoryContents:
     """The story of one group."""
     in_order = sorted(events, key=lambda event: event.time_ns or 0)
-    (group,) = CollectedEvents(in_order).groups.values()
+    (group,) = CollectedEvents(replace(event, cluster=cluster) for event in in_order).groups.values()
     return StoryContents(group)
 
 
-def _group(key: StoryKey, contents: StoryContents, lag: Sequence[Any], *, more_files: int) -> list[str]:
+def _in_first_clusters(
+    by_key: Mapping[SourceKey, list[Any]], first_clusters: Mapping[str, str]
+) -> dict[SourceKey, list[Any]]:
+    """The same, with what came before a file's second cluster among that of the first."""
+    every: dict[SourceKey, list[Any]] = defaultdict(list)
+    for (group, file, cluster), values in by_key.items():
+        every[group, file, cluster or first_clusters.get(file)] += values
+    return every
+
+
+def _group(key: SourceKey, contents: StoryContents, lag: Sequence[Any], *, more_files: int) -> list[str]:
     """A group by one input file. more_files: how many more files have a group of this name."""
     further = counted(more_files, "more file")
     shared = f"; {further} with a group of this name: not to be added up" if more_files else ""

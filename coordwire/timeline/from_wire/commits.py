@@ -84,8 +84,8 @@ class Commits:
                 topic_partition = _new(TopicPartition, (name, partition))
                 code = codes.get(topic_partition, 0) if codes else 0
                 events.append(_committed(
-                    group, time_ns, source, number, packet, member_id, client_id, generation, name,
-                    partition, offset, part.committed_leader_epoch, part.committed_metadata, code,
+                    group, time_ns, source, number, packet, None, member_id, client_id, generation,
+                    name, partition, offset, part.committed_leader_epoch, part.committed_metadata, code,
                     transactional_id, False,
                 ))  # fmt: skip
                 if code or is_past:
@@ -94,8 +94,8 @@ class Commits:
                     before = self.lag.committed_of(group, topic_partition)
                     if before is not None and offset < before:
                         events.append(_reset(
-                            group, time_ns, source, number, packet, client_id, name, partition, before,
-                            offset,
+                            group, time_ns, source, number, packet, None, client_id, name, partition,
+                            before, offset,
                         ))  # fmt: skip
                 if transactional_id is None:
                     events += self.lag.committed(group, topic_partition, offset, place)

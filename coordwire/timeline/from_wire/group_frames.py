@@ -93,7 +93,7 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
         errors += [(code, member_id, *subject, None) for code, subject in _refused_commits(message).items()]
     if not errors:
         return ()
-    head = request.group_id, *place, entry.api_name or ""
+    head = request.group_id, *place, None, entry.api_name or ""
     return [
         _error_met(*head, code, member_id, entry.client_id, topic, partition, text)
         for code, member_id, topic, partition, text in errors

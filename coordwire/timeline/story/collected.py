@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import (
+    ClusterFound,
     GroupDeleted,
     GroupEvent,
     LagMeasured,
@@ -20,7 +21,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     OffsetCommitted,
 )
-from coordwire.timeline.totals import GroupStory
+from coordwire.timeline.totals import GroupStory, StoryKey, named, story_key
 
 __all__ = ["MOST_EVENTS", "CollectedEvents", "CollectedGroup", "is_position"]
 
@@ -60,11 +61,11 @@ class CollectedGroup:
 
 
 class CollectedEvents:
-    """groups: by their ids, in the order in which they came; lists: whether events are to have lines;
+    """groups: by their `story_key`, in the order in which they came; lists: whether events are to have lines;
     left_out: the events that have no line, or, where there are none, no part in the story."""
 
     def __init__(self, events: Iterable[GroupEvent] = (), *, lists: bool = False) -> None:
-        self.groups: dict[str, CollectedGroup] = {}
+        self.groups: dict[StoryKey, CollectedGroup] = {}
         self.left_out = 0
         self._lists = lists
         self._story_order: deque[CollectedGroup] = deque()
@@ -76,7 +77,10 @@ class CollectedEvents:
 
     def add(self, event: GroupEvent, *, is_listed: bool = True) -> None:
         """Add one event. is_listed: whether it may have a line; it counts in any case."""
-        group = self._group(event.group)
+        if isinstance(event, ClusterFound):
+            self._name_cluster(event)
+            return
+        group = self._group(event)
         group.has_lines |= is_listed
         if is_position(event) or isinstance(event, GroupDeleted):
             group.counted.add(event)
@@ -99,10 +103,17 @@ class CollectedEvents:
         """Remember a member's name, for events that mention it."""
         if isinstance(event, MemberJoined | MemberLeft) and self._members < MOST_EVENTS:
             self._members += 1
-            self._group(event.group).members.append(event)
+            self._group(event).members.append(event)
 
-    def _group(self, name: str) -> CollectedGroup:
-        group = self.groups.get(name)
+    def _group(self, event: GroupEvent) -> CollectedGroup:
+        key = story_key(event)
+        group = self.groups.get(key)
         if group is None:
-            group = self.groups[name] = CollectedGroup(GroupStory(name))
+            group = self.groups[key] = CollectedGroup(GroupStory(event.group, event.cluster))
         return group
+
+    def _name_cluster(self, event: ClusterFound) -> None:
+        """The groups so far are this cluster's."""
+        self.groups = named(self.groups, event.cluster or "")
+        for group in self.groups.values():
+            group.counted.cluster = group.counted.cluster or event.cluster

@@ -33,8 +33,9 @@ from coordwire.timeline.story.wording import (
     stamp,
     verdict,
 )
+from coordwire.timeline.totals import GroupStory
 
-__all__ = ["MemberLine", "StoryContents", "common_verdict"]
+__all__ = ["MemberLine", "StoryContents", "common_verdict", "group_name"]
 
 MOST_IN, MOST_GONE = 200, 40
 """So many members that are in, and that went, are listed."""
@@ -51,6 +52,12 @@ class MemberLine:
 
     number: str
     notes: tuple[str, ...]
+
+
+def group_name(totals: GroupStory) -> str:
+    """A group's name; with its cluster's where the input shows several."""
+    name = shown(totals.group) if totals.group else "no group that is known"
+    return name if totals.cluster is None else f"{name} in cluster {shown(totals.cluster)}"
 
 
 def common_verdict(stories: Sequence[StoryContents]) -> str:
@@ -88,7 +95,7 @@ class StoryContents:
 
     @property
     def name(self) -> str:
-        return shown(self.totals.group) if self.totals.group else "no group that is known"
+        return group_name(self.totals)
 
     @property
     def kind(self) -> str:
