@@ -25,7 +25,7 @@ else:
         """The class with slots; options: those of `dataclasses.dataclass`, with slots=True among them."""
         if cls is None:
             return partial(dataclass, **options)
-        names = _made(**options)
+        names = _generated_names(**options)
         namespace = dict(vars(cls))
         own = [name for name, hint in cls.__annotations__.items() if not hint.startswith(_NO_FIELD)]
         for name in (*own, "__dict__", "__weakref__"):  # the last two belong to the class without slots
@@ -42,7 +42,9 @@ _NO_FIELD = "ClassVar", "KW_ONLY", "InitVar"
 """How annotations begin that are not fields. They are text: each module postpones their evaluation."""
 
 
-def _made(*, slots: bool, frozen: bool = False, eq: bool = True, repr: bool = True, **_: bool) -> list[str]:
+def _generated_names(
+    *, slots: bool, frozen: bool = False, eq: bool = True, repr: bool = True, **_: bool
+) -> list[str]:
     """The attributes that `dataclasses.dataclass` makes with these options."""
     names = ["__init__", "__match_args__", "__dataclass_fields__", "__dataclass_params__"]
     if sys.version_info >= (3, 13):
