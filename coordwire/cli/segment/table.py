@@ -145,11 +145,11 @@ def _bytes(data: bytes | None) -> tuple[str, str]:
     if data is None:
         return "null", "none"
     start = data[:LONGEST]
-    rest = f"… ({len(data):,} bytes)" if len(data) > LONGEST else ""
+    omission = f"… ({len(data):,} bytes)" if len(data) > LONGEST else ""
     try:
-        text = start.decode("utf-8", "ignore" if rest else "strict")
+        text = start.decode("utf-8", "ignore" if omission else "strict")
     except UnicodeDecodeError:
         text = ""
     if text.isprintable() and (text or not start):
-        return text + rest, "text"
-    return f"0x{start.hex()}{rest}", "bytes"
+        return text + omission, "text"
+    return f"0x{start.hex()}{omission}", "bytes"
