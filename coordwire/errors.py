@@ -38,8 +38,10 @@ __all__ = [
     "WrongType",
 ]
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from coordwire._dataclasses import dataclass
 
 
 def counted(count: int, noun: str, form: str = "") -> str:

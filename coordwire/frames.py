@@ -12,9 +12,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from coordwire._dataclasses import dataclass
 from coordwire._display import RichDisplay
 from coordwire._speedups import native
 from coordwire.codec import Message, Request, Response

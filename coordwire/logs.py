@@ -19,9 +19,10 @@ one in an envelope of Redpanda's serde (redpanda PR #31475) that isn't a value o
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
 from coordwire.codec.primitives import uvarint

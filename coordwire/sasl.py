@@ -12,9 +12,9 @@ import binascii
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 
 __all__ = [

@@ -7,9 +7,9 @@ int everywhere; `ApiKey` names the known ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coordwire._dataclasses import dataclass
 from coordwire.messages.keys import FACTS, ApiKey
 
 if TYPE_CHECKING:

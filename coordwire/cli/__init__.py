@@ -43,6 +43,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+FURTHER = "further options"
+"""The title of a group of options that `--help-all` shows and `--help` does not."""
+
 
 class Failure(Exception):
     """The end of a command with status 2; its text goes to standard error."""

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol
 
 from coordwire import __version__
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure, progress, terminal
+from coordwire.cli import FURTHER, Failure, progress, terminal
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
@@ -61,8 +61,8 @@ EXAMPLES = {
 }
 """A command line of each command, with which its help opens."""
 
-WHOLE_HELP, FURTHER = "--help-all", "other protocols"
-"""The option that shows more help than a screen, and the group of options that is in that alone."""
+WHOLE_HELP, BEYOND_A_SCREEN = "--help-all", (FURTHER, "other protocols")
+"""The option that shows more help than a screen, and the groups of options that are in that alone."""
 
 INTERRUPTED = 130
 _SPARE_BYTES = 4 << 20
@@ -160,8 +160,10 @@ class _Parser(argparse.ArgumentParser):
         if self.is_whole:
             self.epilog = make_epilog()  # what only the help needs to import
         else:
-            self.epilog = f"{self.prog} {WHOLE_HELP} has the fields of expressions, and {FURTHER}."
-            self._action_groups = [group for group in self._action_groups if group.title != FURTHER]
+            self.epilog = f"{self.prog} {WHOLE_HELP} has more options, and the fields of expressions."
+            self._action_groups = [
+                group for group in self._action_groups if group.title not in BEYOND_A_SCREEN
+            ]
         return super().format_help()
 
     def _usage(self) -> str:

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-i",
         "--interface",
         metavar="IFACE",
-        help="capture live on an interface, with dumpcap or tcpdump, until interrupted; --port narrows it",
+        help="capture live, with dumpcap or tcpdump, until interrupted; --port narrows it",
     )
     parser.set_defaults(usage_error=parser.error)
 

@@ -134,12 +134,17 @@ def _complete(cls: type[Struct]) -> None:
     namespace = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__annotations__")}
     namespace |= {"__doc__": "A twin.", "tags": None}
     for row in cls._layout_.fields:
-        fresh: Any = None if row.default is None else list if row.array else row.struct
-        namespace[row.name] = dataclasses.field(default_factory=fresh) if fresh else row.default
+        default, fresh = _preset(row)
+        namespace[row.name] = dataclasses.field(default_factory=fresh) if fresh else default
     twin = type(cls.__name__, (), namespace)
     for name, value in vars(dataclasses.dataclass(slots=True, kw_only=True)(twin)).items():
         if name not in vars(cls):
             setattr(cls, name, value)
+
+
+def _preset(row: Field) -> tuple[Any, Any]:
+    """A field's default, and what makes one where each message has its own."""
+    return row.default, None if row.default is None else list if row.array else row.struct
 
 
 M = TypeVar("M", bound="Message")
@@ -167,15 +172,14 @@ def positional(cls: type[M], *names: str) -> Callable[..., M]:
     """
     namespace: dict[str, Any] = {"new": object.__new__, "cls": cls}
     lines = [f"def make({', '.join(names)}):", "message = new(cls)"]
-    for declared in dataclasses.fields(cls):  # type: ignore[arg-type]  # each message is a dataclass
-        name, value = declared.name, f"default_{declared.name}"
+    presets = {row.name: _preset(row) for row in cls._layout_.fields} | {"tags": (None, None)}
+    for name, (default, fresh) in presets.items():
+        value = f"default_{name}"
         if name in names:
             value = name
-        elif declared.default is not dataclasses.MISSING:
-            namespace[value] = declared.default
         else:
-            namespace[value] = declared.default_factory
-            value += "()"
+            namespace[value] = fresh or default
+            value += "()" if fresh else ""
         lines.append(f"message.{name} = {value}")
     lines.append("return message")
     exec("\n  ".join(lines), namespace)

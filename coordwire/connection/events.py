@@ -8,9 +8,10 @@ frozen ones, which take several times as long to make; only their owner changes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message, Request, Response
 from coordwire.codec.message import M_co
 from coordwire.errors import DecodeError, Deviation

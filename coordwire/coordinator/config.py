@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import Enum
 from typing import Any, TypeAlias
+
+from coordwire._dataclasses import dataclass
 
 __all__ = [
     "ConsumerGroupConfig",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.persister import StateRequest

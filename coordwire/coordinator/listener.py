@@ -11,9 +11,9 @@ does not change its arguments, which may change later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.effects import Append
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols

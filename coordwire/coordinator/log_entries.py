@@ -10,8 +10,8 @@ other than the ends of transactions are skipped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.logs import Log, LogRecord, decode_log_record
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, control_record

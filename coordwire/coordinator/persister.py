@@ -8,9 +8,9 @@ the shard that made it; an operation that follows its answer runs in the term th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.topics import TopicsImage
 

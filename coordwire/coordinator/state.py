@@ -8,10 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignors
 from coordwire.coordinator.config import CoordinatorConfig

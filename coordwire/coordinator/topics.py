@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.xxh3 import xxh3_64
 
 __all__ = [

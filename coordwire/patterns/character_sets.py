@@ -12,8 +12,9 @@ import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
+
+from coordwire._dataclasses import dataclass
 
 __all__ = [
     "ANY",

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.patterns.character_sets import (
     ANY,
     NOT_NEWLINE,

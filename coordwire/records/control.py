@@ -9,10 +9,10 @@ from __future__ import annotations
 
 __all__ = ["ControlRecord", "ControlType", "control_record", "read_control"]
 
-from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, DecodeError, WrongType
 from coordwire.messages.control_records import (

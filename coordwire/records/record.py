@@ -11,8 +11,8 @@ from __future__ import annotations
 __all__ = ["Header", "Record", "read_records"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec.primitives import Refused, new
 
 Header = tuple[str, bytes | None]

@@ -241,11 +241,21 @@ def test_the_table(run: Run, sample: Path) -> None:
     assert "transactions-0" in result.text
     assert "value 0 of round 1" in result.text
     assert "ABORT" in result.text
-    assert all(len(line) <= 100 for line in result.text.splitlines())
+    assert "transactions ü€😀  [trace, schlüssel, trace]  txn 6" in result.text
     paths = sorted((sample / TRANSACTIONS).glob("*.index"))
     text = run("segment", "dump", "--format", "table", "--batches", sample / TRANSACTIONS, *paths).text
     assert "txn" in text
     assert "position" in text
+
+
+def test_the_table_is_whole_in_a_pipe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    values = b"a" * 200, b"b" * 1_201, b"\xff" * 201
+    path = of_topic(tmp_path, "orders", *(Record(at, 0, b"k" * 99, value) for at, value in enumerate(values)))
+    _, whole, long, binary = run("segment", "dump", path).text.splitlines()
+    assert whole.endswith(f"{'k' * 99}  {'a' * 200}")
+    assert long.endswith(f"  {'b' * 200}… (1,201 bytes)")
+    assert binary.endswith(f"  0x{'ff' * 200}… (201 bytes)")
 
 
 def test_the_table_is_safe(run: Run, tmp_path: Path) -> None:

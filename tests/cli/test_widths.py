@@ -9,16 +9,22 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import chdir
 from io import TextIOWrapper
+from itertools import takewhile
 from pathlib import Path
+from shutil import rmtree
 from threading import Thread
 
 import pytest
 
 from coordwire.cli.__main__ import COMMANDS, main
-from tests.cli.conftest import CAPTURES, Run
+from tests.broker_sample import broker_sample
+from tests.cli.conftest import CAPTURES, Result, Run
 from tests.cli.terminals import fcntl, pty, termios, visible
+from tests.segments.build import log, write
+from tests.timeline.logs import kafkas_segment
 
 pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
 
@@ -100,17 +106,96 @@ def whole(text: str) -> str:
     return "".join(words_of(text))
 
 
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[None]:
+    """The working directory: a broker's folder, `broker`; a damaged segment, `orders-0`; `bare-0` without
+    indexes; logs of coordinators."""
+    (tmp_path / "broker").symlink_to(broker_sample() / "data")
+    damaged = bytearray(b"".join(log(4)))
+    damaged[150] ^= 1
+    write(tmp_path, bytes(damaged))
+    write(tmp_path, b"".join(log(4)), name="bare-0")
+    for name in ("consumer_offsets", "transaction_state"):
+        write(tmp_path, kafkas_segment(name), name=f"__{name}-7")
+    with chdir(tmp_path):
+        yield
+
+
+OF_LOGS = (
+    "segment dump broker/transactions-0",
+    "segment dump --batches broker/transactions-0",
+    "segment dump --deep broker/__consumer_offsets-0",
+    "segment dump orders-0",
+    f"segment dump broker/transactions-0/{9:020}.snapshot",
+    f"segment dump broker/transactions-0/{9:020}.txnindex",
+    "segment verify broker",
+    "segment verify orders-0",
+    "segment recover orders-0 --out saved",
+    "segment index bare-0 --out indexes",
+    "segment index --check orders-0",
+    "offsets __consumer_offsets-7",
+    "offsets __transaction_state-7",
+    "offsets --latest broker",
+    "offsets --lag broker",
+)
+
+TABLES = {
+    "segment dump broker/codec-none-0/leader-epoch-checkpoint": ("epoch", "startOffset"),
+    f"segment dump broker/transactions-0/{9:020}.snapshot": ("producerId", "lastOffset", "offsetDelta"),
+    f"segment dump broker/transactions-0/{9:020}.txnindex": ("entry", "producerId", "lastOffset"),
+    "offsets --lag broker": ("committed", "end", "lag"),
+    "simulate draft-1 --duration 12s --seeds 3": ("seed", "assigned", "messages"),
+}
+"""Commands and columns of numbers in their tables."""
+
+
 @pytest.mark.parametrize("words", SCREENS, ids=lambda words: " ".join(Path(str(word)).name for word in words))
 def test_a_screen(
     words: tuple[object, ...], run: Run, on_terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for width in WIDTHS:
         screen = on_terminal(words, width)
-        assert max(map(len, screen.split("\n"))) <= width
         monkeypatch.setenv("COLUMNS", str(width))
-        result = run(*words)
-        piped = result.text + result.err
-        assert whole(screen) == whole(piped)
-        fitting = [word for word in words_of(piped) if len(word) < width - 40]
-        assert not set(fitting) - set(words_of(screen))
-        assert len(fitting) > 3
+        compare(screen, run(*words), width)
+
+
+@pytest.mark.parametrize("line", OF_LOGS)
+@pytest.mark.usefixtures("logs")
+def test_a_screen_of_logs(
+    line: str, run: Run, on_terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in WIDTHS:
+        screen = on_terminal(line.split(), width)
+        for folder in ("saved", "indexes"):
+            rmtree(folder, ignore_errors=True)
+        monkeypatch.setenv("COLUMNS", str(width))
+        compare(screen, run(*line.split()), width)
+        for folder in ("saved", "indexes"):
+            rmtree(folder, ignore_errors=True)
+
+
+def compare(screen: str, result: Result, width: int) -> None:
+    """A terminal shows the words that a pipe gets, each of them whole."""
+    assert max(map(len, screen.split("\n"))) <= width
+    piped = result.text + result.err
+    assert whole(screen) == whole(piped)
+    fitting = [word for word in words_of(piped) if len(word) < width - 40]
+    assert not set(fitting) - set(words_of(screen))
+    assert len(fitting) > 3
+
+
+@pytest.mark.parametrize(("line", "names"), TABLES.items())
+@pytest.mark.usefixtures("logs")
+def test_numbers_align(line: str, names: tuple[str, ...], on_terminal: OnTerminal) -> None:
+    """Each is right below its column's name. A row may go on in a second line, as its header does."""
+    for width in WIDTHS:
+        screen = on_terminal(line.split(), width).split("\n")
+        at = next(at for at, shown in enumerate(screen) if all(name in shown for name in names))
+        height = 1 if any(char.isdigit() for char in screen[at + 1]) else 2
+        rows = list(takewhile(str.strip, screen[at + height :]))[::height]
+        assert len(rows) > 1
+        for name in names:
+            end = screen[at].index(name) + len(name)
+            for row in rows:
+                assert row[end - 1 : end].strip(), (name, row)
+                assert row[end : end + 1] in ("", " "), (name, row)

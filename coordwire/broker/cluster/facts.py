@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, ItemsView, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.fetch_sessions import FetchSessions
 from coordwire.broker.cluster.log_places import LogPlace, MemoryLogs
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic, metric_name

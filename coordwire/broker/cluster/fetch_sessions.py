@@ -8,9 +8,9 @@ number of sessions is bounded; when there is no room, the client gets none and s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.messages.fetch import FetchPartition, PartitionData
 
 __all__ = ["FINAL_EPOCH", "FetchKey", "FetchSession", "FetchSessions"]

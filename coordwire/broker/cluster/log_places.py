@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.storage import MemoryStorage

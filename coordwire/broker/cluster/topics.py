@@ -6,9 +6,10 @@ Rules: a name is one that Kafka allows. As all nodes are in one process, a parti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import AppendRules

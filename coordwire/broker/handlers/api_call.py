@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.codec import Message

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall

@@ -12,11 +12,11 @@ uniform part of the bytes; the first partition that has records gives at least o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.share_partitions import SharePartitionEntry, SharePartitionFailed
 from coordwire.broker.cluster.share_sessions import FINAL_EPOCH, ShareSession

@@ -25,9 +25,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.injection.subjects import Level, Subject
 from coordwire.codec import Message
 from coordwire.codec.names import suggestion

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.walk import fields_of
 from coordwire.enums import ConfigResourceType, CoordinatorType

@@ -12,9 +12,10 @@ whose codec's library is not installed: its keys are not known, so the tombstone
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from coordwire._dataclasses import dataclass
 from coordwire.errors import CodecUnavailable
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, RecordBatch, encode_batch

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.log_compaction import compacted
 from coordwire.broker.log.producer_states import ProducerStates

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode
 from coordwire.messages.producer_snapshot import ProducerEntry

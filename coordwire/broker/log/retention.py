@@ -9,8 +9,9 @@ policies follow one another, each with what those before have left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from coordwire._dataclasses import dataclass
 
 __all__ = [
     "FURTHEST",

@@ -14,10 +14,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.log.retention import LogSegment, SegmentRules
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch

@@ -11,9 +11,9 @@ came: a Kafka broker has all codecs, so that no client expects a refusal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 
+from coordwire._dataclasses import dataclass
 from coordwire.enums import ErrorCode
 from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, counted
 from coordwire.records import Record, RecordBatch, backend, batches, encode_batch

@@ -16,9 +16,10 @@ import json
 import secrets
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import pbkdf2_hmac
 from typing import Any
+
+from coordwire._dataclasses import dataclass
 
 __all__ = ["HASHES", "BadToken", "ScramCredential", "ScramCredentials", "read_token"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from coordwire._dataclasses import dataclass
 from coordwire.broker.log.retention import DeletePolicy
 from coordwire.broker.security.authorizer import Authorizer
 from coordwire.broker.settings.released_versions import newest_versions

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.enums import ConfigType
 
 __all__ = [

@@ -21,7 +21,7 @@ from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, live_capture
+from coordwire.cli import FURTHER, Failure, live_capture
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
@@ -56,25 +56,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     live_capture.configure(parser)
     formats.configure(parser)
-    parser.add_argument(
-        "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
-    )
-    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port; repeatable"
     )
     parser.add_argument(
-        "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
+        "--deep", action="store_true", help="decode opaque bytes of known content: assignments, …"
     )
-    parser.add_argument(
+    filters.configure(parser)
+    further = parser.add_argument_group(FURTHER)
+    tables.configure(further)
+    further.add_argument(
+        "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
+    )
+    further.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    further.add_argument(
         "--jobs",
         type=_jobs,
         default=1,
         metavar="N",
         help="decode several inputs in N processes, with the output of one",
     )
-    filters.configure(parser)
     parser.set_defaults(make_epilog=filters.epilog)
     dialect_options.configure(parser)
 

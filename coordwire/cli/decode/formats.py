@@ -36,16 +36,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("tree", "line", "json", "hex", "tsv", *tables.FORMATS),
-        help="tree (default); line: one line a frame; json: one object a line; hex: annotated bytes; tsv "
-        "(default with --fields) and csv: columns, of which csv has a ' before = + - @; with --out, csv and "
-        "parquet: tables",
+        help="tree (default); line: a line a frame; json: an object a line; hex: annotated bytes; tsv "
+        "(default with --fields) and csv: columns; with --out, csv and parquet: tables",
     )
     parser.add_argument(
         "--fields",
         metavar="A,B.C,…",
-        help="the columns of tsv and csv: fields as in filter expressions",
+        help="columns of tsv and csv, as in filter expressions",
     )
-    tables.configure(parser)
 
 
 def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeFormat:

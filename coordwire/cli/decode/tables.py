@@ -28,7 +28,7 @@ __all__ = ["FORMATS", "configure", "opened_chain", "writes_tables", "writing"]
 FORMATS = ("csv", "parquet")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: argparse._ActionsContainer) -> None:
     """--out."""
     parser.add_argument(
         "--out",

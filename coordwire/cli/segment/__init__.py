@@ -23,6 +23,7 @@ from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file
 from coordwire.cli.segment import dump
 from coordwire.cli.segment.files import WatchedSegment, partitions, report_position
+from coordwire.cli.terminal import line_writer
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
@@ -81,13 +82,17 @@ def run(options: argparse.Namespace) -> int:
         "verify": _verify, "recover": _recover, "index": _index
     }[options.verb]  # fmt: skip
     status = 0
+    write = line_writer()
     progress.quietly()
     try:
         with terminable():
             for segment_status, words, form in verb(options):
                 status = max(status, segment_status)
                 progress.clear()
-                sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
+                if text:
+                    write([[(words, "plain")]])
+                else:
+                    sys.stdout.write(json.dumps(form, separators=(",", ":")) + "\n")
     except OSError as error:
         if error.filename is None:  # it was the output's
             raise

@@ -1,13 +1,14 @@
 """The contents of segments for people: a row a record, under a rule that names the file.
 
-Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
-they are printable, else in hex, and the meaning of records of brokers' own logs follows whole below them;
-nothing from a file moves the cursor; secrets are shown on request only. Rows are written one by one.
+Rules: keys and values are shown as text where they are printable, else in hex, their first `LONGEST` bytes;
+the meaning of records of brokers' own logs follows whole below them; nothing from a file moves the cursor;
+secrets are shown on request only. Rows are written one by one.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,28 +16,25 @@ from coordwire.capture.flows import format_time
 from coordwire.capture.printable import Pieces, shown
 from coordwire.cli.record_sets import control_form
 from coordwire.cli.segment.json_lines import Form, Lines
-from coordwire.cli.terminal import rich_console, table_output
+from coordwire.cli.terminal import columns, line_writer
 from coordwire.errors import DecodeError, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 
 MILLI = 1_000_000
-OFFSET, TIME, SMALL = 12, 24, 12
+OFFSET, TIME, KEY, NUMBER = 12, 24, 12, 13
 BELOW = OFFSET + 2
 LONGEST = 200
-"""Bytes of a key or value that are looked at."""
+"""Bytes of a key or value that are shown."""
 
-SECRET = ("(secret, not shown)", "dim")
+SECRET = ("(secret, not shown)", "note")
 
 
 class SegmentTableFormat:
     """Writes rows to standard output."""
 
     def __init__(self) -> None:
-        self._console = rich_console("the table format", table_output())
-        from rich.text import Text
-
-        self._text = Text
-        self._width = max(self._console.width, 60)
+        self._write = line_writer()
+        self._width = columns()
         self._lines: Lines
         self._columns: list[str] = []
 
@@ -47,66 +45,63 @@ class SegmentTableFormat:
         name = shown(str(place["file"]))
         topic = "" if place["topic"] is None else f" {shown(place['topic'])}-{place['partition']}"
         rule = "─" * max(self._width - len(name) - len(topic) - 4, 2)
-        self._print([("── ", "dim"), (name, "cyan"), (topic, "bold"), (f" {rule}", "dim")])
+        self._write([[("── ", "rule"), (name, "name"), (topic, "api"), (f" {rule}", "rule")]])
 
     def batch(self, batch: RecordBatch) -> None:
         first = str(batch.base_offset) if batch.magic == 2 else "?"
         offsets = f"{first}…{batch.last_offset}"
-        self._print(
-            [
-                (f"{offsets:>{OFFSET + 4}}  ", "bold"),
-                (f"{_time(batch.max_timestamp):<{TIME}}  ", ""),
-                (f"{batch.count if batch.count is not None else '?'} records, {batch.size} bytes at ", ""),
-                (f"{batch.position}, magic {batch.magic}", ""),
-                *_facts(batch),
-            ]
-        )
+        records = "? records" if batch.count is None else counted(batch.count, "record")
+        row: Pieces = [
+            (f"{offsets:>{OFFSET + 4}}  ", "api"),
+            (f"{_time(batch.max_timestamp):<{TIME}}  ", "plain"),
+            (f"{records}, {counted(batch.size, 'byte')} at {batch.position}, magic {batch.magic}", "plain"),
+            *_facts(batch),
+        ]
+        self._write([row])
 
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> None:
-        room = self._width - OFFSET - TIME - 6
         for record in records:
             meaning: Form | None = None
             row: Pieces = [
-                (f"{record.offset:>{OFFSET}}  ", "bold"),
-                (f"{_time(record.timestamp):<{TIME}}  ", "dim"),
+                (f"{record.offset:>{OFFSET}}  ", "api"),
+                (f"{_time(record.timestamp):<{TIME}}  ", "note"),
             ]
             if batch.is_control:
-                row.append((_control(record), "magenta"))
+                row.append((_control(record), "bytes"))
             else:
-                key = _bytes(record.key)
+                key, style = _bytes(record.key)
                 meaning, secret = self._lines.opened(record)
-                value = SECRET if secret else _bytes(record.value)
-                row += [_fit(key, room // 3), ("  ", ""), _fit(value, room - room // 3)]
+                row += [(f"{key:<{KEY}}  ", style), SECRET if secret else _bytes(record.value)]
                 if record.headers:
                     names = ", ".join(shown(name) for name, _ in record.headers)
-                    row.append((f"  [{names}]", "cyan"))
+                    row.append((f"  [{names}]", "name"))
                 if batch.transactional:
-                    row.append((f"  txn {batch.producer_id}", "magenta"))
-            self._print(row)
+                    row.append((f"  txn {batch.producer_id}", "bytes"))
+            self._write([row])
             for line in () if meaning is None else _meaning(meaning):
-                self._below(line)
+                self._write([[(" " * BELOW, "plain"), *line]])
 
     def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
         place = f"{counted(unreadable.length, 'byte')} at {unreadable.position} can't be read: "
-        self._print([(place, "bold red"), (shown(unreadable.reason if error is None else str(error)), "red")])
+        reason = shown(unreadable.reason if error is None else str(error))
+        self._write([[(place, "error"), (reason, "error")]])
 
     def entry(self, form: dict[str, Any]) -> None:
         if list(form) != self._columns:
             self._columns = list(form)
-            self._print([("  ".join(f"{name:>{SMALL}}" for name in form), "dim")])
-        self._print([("  ".join(f"{value!s:>{max(SMALL, len(name))}}" for name, value in form.items()), "")])
+            self._row([f"{name:>{NUMBER}}" for name in form], "note")
+        self._row([f"{value!s:>{max(NUMBER, len(name))}}" for name, value in form.items()], "plain")
 
-    def _below(self, pieces: Pieces) -> None:
-        """Write a text whole, over several lines if necessary."""
-        from rich.padding import Padding
-
-        text = self._text.assemble(*pieces, overflow="fold")
-        self._console.print(Padding(text, (0, 0, 0, BELOW), expand=False))
-
-    def _print(self, pieces: Pieces) -> None:
-        text = self._text.assemble(*pieces)
-        text.truncate(self._width, overflow="ellipsis")
-        self._console.print(text, no_wrap=True, crop=False)
+    def _row(self, cells: list[str], style: str) -> None:
+        """Write cells in a line, or in as many as a terminal has room for, broken after the same columns."""
+        width = self._width if sys.stdout.isatty() else sys.maxsize
+        line = ""
+        for cell in cells:
+            if line and len(line) + 2 + len(cell) > width:
+                self._write([[(line, style)]])
+                line = "  "
+            line += f"{'  ' if line else ''}{cell}"
+        self._write([[(line, style)]])
 
 
 def _facts(batch: RecordBatch) -> Pieces:
@@ -118,7 +113,7 @@ def _facts(batch: RecordBatch) -> Pieces:
     facts += [
         word for word, applies in (("txn", batch.transactional), ("control", batch.is_control)) if applies
     ]
-    return [("".join(f", {fact}" for fact in facts), "magenta")]
+    return [("".join(f", {fact}" for fact in facts), "bytes")]
 
 
 def _control(record: Record) -> str:
@@ -134,11 +129,11 @@ def _meaning(log: Form) -> Iterator[Pieces]:
         content = log[part]
         if isinstance(content, dict):
             form = json.dumps(content["value"], ensure_ascii=False)
-            yield [(f"{content['type']}{version} ", "cyan"), (shown(form), "")]
+            yield [(f"{content['type']}{version} ", "name"), (shown(form), "plain")]
     for path, content in log.get("embedded", {}).items():
-        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(content, ensure_ascii=False)), "")]
+        yield [(f"{shown(path)} ", "name"), (shown(json.dumps(content, ensure_ascii=False)), "plain")]
     if "unknown" in log:
-        yield [(shown(log["unknown"]), "yellow")]
+        yield [(shown(log["unknown"]), "odd")]
 
 
 def _time(stamp: int) -> str:
@@ -148,17 +143,13 @@ def _time(stamp: int) -> str:
 def _bytes(data: bytes | None) -> tuple[str, str]:
     """A key or value: text and style."""
     if data is None:
-        return "null", "dim"
+        return "null", "none"
     start = data[:LONGEST]
+    omission = f"… ({len(data):,} bytes)" if len(data) > LONGEST else ""
     try:
-        text = start.decode("utf-8", "strict" if len(data) <= LONGEST else "ignore")
+        text = start.decode("utf-8", "ignore" if omission else "strict")
     except UnicodeDecodeError:
         text = ""
     if text.isprintable() and (text or not start):
-        return text, "green"
-    return f"0x{start.hex()}", "magenta"
-
-
-def _fit(piece: tuple[str, str], width: int) -> tuple[str, str]:
-    text, style = piece
-    return (text if len(text) <= width else f"{text[: width - 1]}…").ljust(min(width, SMALL)), style
+        return text + omission, "text"
+    return f"0x{start.hex()}{omission}", "bytes"

@@ -68,7 +68,7 @@ filter expressions:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "filters", "a frame must match all of them; a response matches if its request does"
+        "filters", "all must match; a response matches with its request, but for the last two"
     )
     group.add_argument(
         "--api",
@@ -95,11 +95,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--errors",
         action="store_true",
-        help="only refused frames, and responses with an error code, but for those that are routine: "
-        "MEMBER_ID_REQUIRED of JoinGroup, UNSUPPORTED_VERSION of ApiVersions",
+        help="only refused frames, and responses with an error code that is not routine (as "
+        "MEMBER_ID_REQUIRED is)",
     )
     times.configure(group)
-    group = parser.add_argument_group("selection", "besides the filters; a frame must match these itself")
     group.add_argument(
         "--packets",
         type=PacketRanges,

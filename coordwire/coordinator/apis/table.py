@@ -13,10 +13,11 @@ Rules: all else (partitions, appends, time, topics) is given to the coordinator 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.apis.groups import (
     describe_groups_guard,

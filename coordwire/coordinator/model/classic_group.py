@@ -8,10 +8,10 @@ that the append would have created.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.embedded_protocol import subscribed_topics

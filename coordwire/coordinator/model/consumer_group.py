@@ -10,11 +10,12 @@ A member is a value: the contents of its requests, and its partitions. It is rep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import NO_TARGET, NOTHING_OWNED, Owned, Target
 from coordwire.coordinator.model.classic_group import Protocols

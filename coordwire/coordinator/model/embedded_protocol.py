@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import Target
 from coordwire.coordinator.refusal import OperationRefused

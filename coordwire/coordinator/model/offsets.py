@@ -7,9 +7,9 @@ Rules: both are under the shard's snapshots. A tombstone of a partition's offset
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from coordwire.coordinator.topics import NO_TOPIC_ID
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.patterns import PatternSelection, RegularExpression
 
 __all__ = ["Resolution", "ResolvedPattern"]

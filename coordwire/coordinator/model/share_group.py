@@ -7,11 +7,12 @@ share partitions, so that none waits for another: a member is at its target when
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.group import MetadataRefresh, group_repr

@@ -19,10 +19,11 @@ hash tables have it, because answers list subtopologies in that order; records a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap

@@ -7,8 +7,8 @@ of Java's HashMap, because the partition counts of repartition topics may depend
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.effects import InternalTopic
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.refusal import OperationRefused

@@ -5,9 +5,9 @@ the batches of aborted transactions, which a group that reads committed records 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.enums import ErrorCode
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.hash_tables import id_hash, java_hash
 from coordwire.logs import LogRecord
 from coordwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue

@@ -7,9 +7,9 @@ Apache Kafka's clients show.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.share_state.model import (
     PartitionKey,

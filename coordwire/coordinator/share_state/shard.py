@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.effects import Answer, Append
 from coordwire.coordinator.hash_tables import HashMap, HashSet

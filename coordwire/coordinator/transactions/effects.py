@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.effects import encoded_pairs
 from coordwire.coordinator.transactions.transactional_id import Place
 from coordwire.logs import LogRecord

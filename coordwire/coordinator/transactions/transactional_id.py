@@ -8,9 +8,10 @@ and until then the id has a pending status. Rules: one change at a time; a statu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from coordwire._dataclasses import dataclass
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode, TransactionStatus
 
