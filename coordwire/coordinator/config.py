@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from coordwire._dataclasses import dataclass
+from coordwire.coordinator.releases import full_release
 
 __all__ = [
     "ConsumerGroupConfig",
@@ -165,6 +166,8 @@ class CoordinatorConfig:
     state of a share group's partition is initialized again if the share coordinator has not answered.
     consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a pattern's topics stay
     when no topic is created. migration_policy: of groups with members.
+    release: of Apache Kafka, whose coordinator this one equals, as "4.4.0"; "4.4" is its newest patch that is
+    known. Another one is a `ValueError`.
     """
 
     min_session_timeout_ms: int = 6_000
@@ -189,6 +192,10 @@ class CoordinatorConfig:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    release: str = "4.3.0"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "release", full_release(self.release))
 
     def with_settings(self, settings: Mapping[str, str | int]) -> CoordinatorConfig:
         """The same with a broker's settings by Kafka's names, as {"group.share.max.size": "1000"}.

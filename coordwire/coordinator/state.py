@@ -24,6 +24,7 @@ from coordwire.coordinator.model.offsets import CommittedOffset, OffsetStore, Pe
 from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.persister import Persister
 from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.releases import ReleaseRules, rules_of
 from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
@@ -88,6 +89,7 @@ _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROG
 class State:
     """Groups, offsets and timers of a shard, and the inputs that its operations read.
 
+    rules: of the configured release.
     kinds: of groups, by name; kind_of_record: by the type of a record's key.
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the current one. assignors: an embedder's own.
@@ -115,8 +117,10 @@ class State:
     offsets: OffsetStore = field(init=False)
     pending_offsets: PendingOffsets = field(init=False)
     kind_of_record: dict[type, GroupKind[Any]] = field(init=False)
+    rules: ReleaseRules = field(init=False)
 
     def __post_init__(self) -> None:
+        self.rules = rules_of(self.config.release)
         self.kind_of_record = {key: kind for kind in self.kinds.values() for key in kind.record_keys}
         self.groups = TimelineHashMap(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)

@@ -66,7 +66,7 @@ def main() -> int:
     began, steps, count, wrong = time.process_time(), 0, 0, 0
     grown = offsets_history if options.offsets else history
     histories = (
-        ((seed, [step for _, step in recorded]) for seed, recorded in read_histories())
+        ((history.seed, [step for _, step in history.steps]) for history in read_histories())
         if options.kept
         else (
             (seed, grown(seed, options.steps).steps)

@@ -22,7 +22,7 @@ from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator, history
 from tests.coordinator.histories import Outcome, kafka_outcome
 from tests.coordinator.known_faults import without_known_faults
-from tests.coordinator.oracle import oracle
+from tests.coordinator.oracle import RELEASE, RELEASES, oracle
 from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import Way, has_streams, kafka_settings, way
@@ -67,7 +67,7 @@ def compared(
     """
     start, *outputs, timers = results
     assert start == []
-    checksums: list[tuple[int, str]] = []
+    kept = RecordedHistory(seed, [], grown.release)
     requests = grown.replayer.requests
     for number, (step, actual, lines) in enumerate(zip(grown.steps, grown.outcomes, outputs, strict=True)):
         expected = kafka_outcome(lines)
@@ -75,26 +75,28 @@ def compared(
             continue
         actual, expected = actual.sorted(requests), expected.sorted(requests)
         if actual != expected:
-            expected = without_known_faults(seed, grown.steps[: number + 1], actual, expected)
+            expected = without_known_faults(
+                grown.replayer.config, grown.steps[: number + 1], actual, expected
+            )
             if actual == expected:
                 print(f"history {seed}, step {number}: Kafka's fault that is known", flush=True)
         if actual != expected:
             texts = [outcome_lines(outcome, requests) for outcome in (actual, expected)]
-            return Difference(seed, number, readable(step), *texts), (seed, checksums)
-        checksums.append((checksum(expected), step))
+            return Difference(seed, number, readable(step), *texts), kept
+        kept.steps.append((checksum(expected), step))
     due = grown.replayer.deadlines()
     known = sorted(line for line in (line.removeprefix("timer ") for line in timers) if _NOT_OURS not in line)
     if due != known:
-        return Difference(seed, len(grown.steps), "timers at the end", due, known), (seed, checksums)
-    return None, (seed, checksums)
+        return Difference(seed, len(grown.steps), "timers at the end", due, known), kept
+    return None, kept
 
 
 def first_difference(
-    seed: int, steps: int = 200, make: Callable[[int, int], Generator] = history
+    seed: int, steps: int = 200, make: Callable[..., Generator] = history, release: str = RELEASE
 ) -> Difference | None:
     """A history's difference. make: makes it."""
-    grown = make(seed, steps)
-    return compared(oracle().run(commands(grown, seed)), grown, seed)[0]
+    grown = make(seed, steps, None, release)
+    return compared(oracle(release).run(commands(grown, seed)), grown, seed)[0]
 
 
 def readable(step: str) -> str:
@@ -132,6 +134,7 @@ def main() -> int:
         "--way", choices=[choice.name.lower() for choice in Way], help="histories of this way only"
     )
     parser.add_argument("--streams", action="store_true", help="histories with streams groups only")
+    parser.add_argument("--release", choices=RELEASES, default=RELEASE, help="Kafka's, and ours")
     parser.add_argument("--sample", type=int, default=1, help="every which history counts for the coverage")
     options = parser.parse_args()
     coverage = Coverage()
@@ -156,16 +159,14 @@ def main() -> int:
             for seed in [*seeds, None]:
                 if seed is not None:
                     counts = None if seed % options.sample else coverage
-                    grown = make(seed, options.steps, counts)
-                    future = kafka.submit(oracle().run, commands(grown, seed))
+                    grown = make(seed, options.steps, counts, options.release)
+                    future = kafka.submit(oracle(options.release).run, commands(grown, seed))
                     pending.append((seed, grown, future))
                 if seed is None or len(pending) > 1:
                     known, grown, future = pending.popleft()
-                    difference, checksums = compared(
-                        future.result(), grown, known, keeps=options.keep is not None
-                    )
+                    difference, kept = compared(future.result(), grown, known, keeps=options.keep is not None)
                     if difference is None:
-                        yield checksums
+                        yield kept
                     else:
                         differences += 1
                         print(difference, flush=True)

@@ -93,14 +93,14 @@ class Failover:
             outcomes = [kafka_outcome(lines).sorted(grown.replayer.requests) for lines in outcome]
             difference = self._difference(after, expected, outcomes[len(before) :], grown, "Kafka's")
             if difference is not None:
-                return difference, (self.seed, [])
+                return difference, RecordedHistory(self.seed, [])
             checksums = [
                 (checksum(outcome), step) for outcome, step in zip(outcomes, [*before, *steps], strict=True)
             ]
         replayer = Replayer(settings(self.seed))
         outcomes_after = [replayer.run(step).sorted(replayer.requests) for step in [*before, *from_ours]]
         difference = self._difference(after, expected, outcomes_after[len(before) :], grown, "its own log")
-        return difference, (self.seed, checksums)
+        return difference, RecordedHistory(self.seed, checksums)
 
     def _difference(
         self,

@@ -336,14 +336,14 @@ def compared(seed: int) -> tuple[Difference | None, RecordedHistory]:
         actual, expected = actual.sorted(requests), kafka_outcome(lines).sorted(requests)
         if actual != expected:
             texts = [outcome_lines(outcome, requests) for outcome in (actual, expected)]
-            return Difference(seed, number, readable(step), *texts), (seed, kept)
+            return Difference(seed, number, readable(step), *texts), RecordedHistory(seed, kept)
         kept.append((checksum(expected), step))
-    return None, (seed, kept)
+    return None, RecordedHistory(seed, kept)
 
 
 def _loads(history: RecordedHistory) -> bool:
     unloadable = checksum(Outcome(other=["unloadable"]))
-    return all(crc != unloadable for crc, _ in history[1])
+    return all(crc != unloadable for crc, _ in history.steps)
 
 
 def main() -> int:

@@ -34,6 +34,7 @@ from tests.coordinator.histories import Outcome, Replayer, request_step
 from tests.coordinator.log_changes import Log, changed, load_step
 from tests.coordinator.mutations import mutated
 from tests.coordinator.offset_operations import OffsetOperations
+from tests.coordinator.oracle import RELEASE
 from tests.coordinator.settings import Way, has_streams, settings, way
 from tests.coordinator.streams_operations import StreamsOperations
 from tests.coordinator.transaction_operations import TransactionOperations
@@ -80,8 +81,8 @@ class _Client:
 class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, TransactionOperations):
     """Makes one history: of classic groups, of consumer and streams groups, or of all in turn."""
 
-    def __init__(self, seed: int, coverage: Coverage | None = None) -> None:
-        self._coverage = coverage
+    def __init__(self, seed: int, coverage: Coverage | None = None, release: str = RELEASE) -> None:
+        self._coverage, self.release = coverage, release
         self.random = random.Random(seed)
         self.way = way(seed)
         self.topic_names, self.most_partitions, self.most_members = list(_TOPICS), 4, 6
@@ -89,7 +90,7 @@ class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, Transac
             extra = self.random.randint(1, len(_MORE_TOPICS))
             self.topic_names += self.random.sample(_MORE_TOPICS, extra)
             self.most_partitions, self.most_members = self.random.choice([4, 14]), 11
-        self.replayer = Replayer(settings(seed))
+        self.replayer = Replayer(settings(seed, release))
         self.steps: list[str] = []
         self.outcomes: list[Outcome] = []
         self._clients: list[_Client] = []
@@ -176,6 +177,15 @@ class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, Transac
             return None
         return client.group, client.member_id, client.instance_id, client.generation
 
+    def _new_id(self) -> int:
+        """The bits of a member id. Kafka counts on to one without hyphens, which must not take long."""
+        bits = self.random.getrandbits(32)
+        while (
+            self.release != RELEASE and b"-" in base64.urlsafe_b64encode(UUID(int=bits, version=4).bytes)[:20]
+        ):
+            bits = self.random.getrandbits(32)
+        return bits
+
     def _send(self, message: Message, version: int) -> int:
         if self.way is Way.HOSTILE and self._chance(0.12):
             message = mutated(self.random, message, version)
@@ -188,7 +198,7 @@ class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, Transac
         client = self.random.choices(["till", "bar", "ü-1", None], [100, 50, 50, 3])[0]
         if self.way is Way.HOSTILE and self._chance(0.01):
             client = self.random.choice(["", "\0", "c" * 32_740])
-        self._step(request_step(self._ticket, message, version, self.random.getrandbits(32), client))
+        self._step(request_step(self._ticket, message, version, self._new_id(), client))
         return self._ticket
 
     def _learn(self, ticket: int, data: bytes) -> None:
@@ -419,8 +429,10 @@ def _is_patient(message: Any) -> None:
         message.rebalance_timeout_ms = 1
 
 
-def history(seed: int, count: int = 200, coverage: Coverage | None = None) -> Generator:
+def history(
+    seed: int, count: int = 200, coverage: Coverage | None = None, release: str = RELEASE
+) -> Generator:
     """A history of about this many steps, with what our shard made of it."""
-    generator = Generator(seed, coverage)
+    generator = Generator(seed, coverage, release)
     generator.grow(count)
     return generator

@@ -67,9 +67,9 @@ _ASSIGNORS: Assignors = {
 
 
 def _histories(path: Any, number: int, assignors: Assignors | None = None) -> Iterator[object]:
-    for seed, steps in islice(read_histories(path), number):
+    for seed, steps, release in islice(read_histories(path), number):
         timeline = ShardTimeline()
-        replayer = Replayer(settings(seed), partial(Shard, listener=timeline, assignors=assignors))
+        replayer = Replayer(settings(seed, release), partial(Shard, listener=timeline, assignors=assignors))
         for _, recorded in steps:
             step = recorded
             if assignors and step.startswith("persisted "):

@@ -22,14 +22,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coordwire.coordinator import CoordinatorConfig
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, OffsetFetchRequest, OffsetFetchResponse
 from tests.coordinator.histories import Outcome, Replayer
-from tests.coordinator.settings import settings
 
 __all__ = ["without_known_faults"]
 
 
-def without_known_faults(seed: int, steps: Sequence[str], actual: Outcome, expected: Outcome) -> Outcome:
+def without_known_faults(
+    config: CoordinatorConfig, steps: Sequence[str], actual: Outcome, expected: Outcome
+) -> Outcome:
     """Kafka's sorted outcome of the last of these steps, with our answer in place of one with the fault."""
     words = steps[-1].split(" ")
     if words[0] != "request":
@@ -42,11 +44,11 @@ def without_known_faults(seed: int, steps: Sequence[str], actual: Outcome, expec
             ListGroupsResponse.decode(outcome.answers[ticket], version=version)
             for outcome in (actual, expected)
         )
-        excused = _is_faulty_list(response, kafkas_response, _replayed(seed, steps[:-1]))
+        excused = _is_faulty_list(response, kafkas_response, _replayed(config, steps[:-1]))
     elif key == OffsetFetchRequest.api_key:
         request = OffsetFetchRequest.decode(bytes.fromhex(words[6]), version=version)
         excused = _is_faulty_fetch(
-            request, version, actual.answers[ticket], expected.answers[ticket], seed, steps
+            request, version, actual.answers[ticket], expected.answers[ticket], config, steps
         )
     else:
         return expected
@@ -57,8 +59,8 @@ def without_known_faults(seed: int, steps: Sequence[str], actual: Outcome, expec
     )
 
 
-def _replayed(seed: int, steps: Sequence[str]) -> Replayer:
-    replayer = Replayer(settings(seed))
+def _replayed(config: CoordinatorConfig, steps: Sequence[str]) -> Replayer:
+    replayer = Replayer(config)
     for step in steps:
         replayer.run(step)
     return replayer
@@ -73,11 +75,16 @@ def _is_faulty_list(response: Any, kafkas: Any, replayer: Replayer) -> bool:
 
 
 def _is_faulty_fetch(
-    request: Any, version: int, actual: bytes, expected: bytes, seed: int, steps: Sequence[str]
+    request: Any,
+    version: int,
+    actual: bytes,
+    expected: bytes,
+    config: CoordinatorConfig,
+    steps: Sequence[str],
 ) -> bool:
     if request.require_stable:
         return False
-    replayer = _replayed(seed, steps[:-1])
+    replayer = _replayed(config, steps[:-1])
     response, kafkas = (OffsetFetchResponse.decode(data, version=version) for data in (actual, expected))
     for group_id, of_group, group in _groups(request, response, kafkas):
         if group_id is not None:

@@ -2,6 +2,7 @@
 
 Strategy: the sources in oracle/ run Kafka's `GroupCoordinatorService` and `CoordinatorRuntime` on a log, a
 clock and random ids of their own; they are compiled once against the release's jars and kept beside these.
+What differs between lines of releases, as 4.3 and 4.4, is in a folder of the line's name.
 Commands go in batches, so that a whole history costs one round trip.
 
 Rules: a JVM that dies or hangs is an `OracleError`, never a test that waits. `Unavailable` if there is no JDK
@@ -24,11 +25,14 @@ from zlib import crc32
 from tests.interop.java_oracle import OracleError
 from tests.interop.maven import Project, Unavailable, cache, jars
 
-__all__ = ["GROUPS", "CoordinatorOracle", "Program", "oracle"]
+__all__ = ["GROUPS", "RELEASE", "RELEASES", "CoordinatorOracle", "Program", "oracle"]
 
 SOURCES = Path(__file__).parent / "oracle"
 RELEASE = "4.3.0"
-"""The release that the coordinator equals; the sources in oracle/ are written against its classes."""
+"""The release of a history that names none."""
+
+RELEASES = ("4.3.0", "4.3.1", "4.4.0")
+"""Those that judge the coordinator, oldest first."""
 
 WAIT = 120
 """Seconds for the output of one batch."""
@@ -37,21 +41,30 @@ _FLAGS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:au
 
 
 class Program(NamedTuple):
-    """A program that judges: the project whose jars it needs, its sources, and its main class."""
+    """A program that judges: the project whose jars it needs, its sources, and its main class.
+
+    sources: files, and folders that have one of them for each line of releases.
+    """
 
     project: Project
     sources: tuple[Path, ...]
     main: str
 
+    def sources_for(self, release: str) -> list[Path]:
+        """The files to compile for a release."""
+        line = release.rpartition(".")[0]
+        lines = [source for folder in self.sources for source in sorted((folder / line).glob("*.java"))]
+        return [*(source for source in self.sources if source.is_file()), *lines]
+
 
 GROUPS = Program(
-    "coordinator", tuple(sorted(SOURCES.glob("*.java"))), "org.apache.kafka.coordinator.group.Oracle"
+    "coordinator", (*sorted(SOURCES.glob("*.java")), SOURCES), "org.apache.kafka.coordinator.group.Oracle"
 )
 
 
 def _compiled(release: str, program: Program) -> str:
     """The class path of a program, which this compiles where nobody did before."""
-    folder, sources = jars(release, program.project), program.sources
+    folder, sources = jars(release, program.project), program.sources_for(release)
     checksum = crc32(b"".join(source.read_bytes() for source in sources))
     classes = cache() / f"{folder.name}-coordinator-oracle-{checksum:08x}"
     if not classes.exists():

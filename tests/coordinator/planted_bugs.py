@@ -21,8 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import coordwire
+
+if TYPE_CHECKING:
+    from tests.coordinator.recorded_histories import RecordedHistory
 
 __all__ = ["BUGS", "PlantedBug", "Planter", "differing", "find_planted"]
 
@@ -619,22 +623,19 @@ def _by_histories() -> Iterator[str | None]:
     return differing([*read_histories(RULES), *_from_both_ends(list(read_histories()))])
 
 
-_History = tuple[int, list[tuple[int, str]]]
-
-
-def _from_both_ends(histories: Sequence[_History]) -> Iterator[_History]:
+def _from_both_ends(histories: Sequence[RecordedHistory]) -> Iterator[RecordedHistory]:
     both_ends = itertools.chain.from_iterable(zip(histories, reversed(histories), strict=True))
     return itertools.islice(both_ends, len(histories))
 
 
-def differing(histories: Iterable[_History]) -> Iterator[str | None]:
+def differing(histories: Iterable[RecordedHistory]) -> Iterator[str | None]:
     """The first step of each history that differs."""
     from tests.coordinator.histories import Replayer
     from tests.coordinator.recorded_histories import checksum
     from tests.coordinator.settings import settings
 
-    for seed, steps in histories:
-        replayer, place = Replayer(settings(seed)), None
+    for seed, steps, release in histories:
+        replayer, place = Replayer(settings(seed, release)), None
         for number, (expected, step) in enumerate(steps):
             try:
                 outcome = replayer.run(step)

@@ -1,11 +1,12 @@
 """Histories with what Kafka made of them, as one compressed text: a line a step, its checksum first.
 
-    history 17
+    history 17 4.4.0
     0000 topics +AAAAAAAAAAEAAAAAAAAABw:3:orders
     9c1e request 1 11 4 …
 
-Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that
-something differs; `python -m tests.coordinator.comparison SEED 1` shows what, and needs Java.
+Rules: a history of the oldest release names none. The checksum is of the outcome without the order of hash
+tables (`Outcome.sorted`). It says that something differs; `python -m tests.coordinator.comparison SEED 1`
+shows what, and needs Java.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from __future__ import annotations
 import lzma
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from tests.coordinator.histories import Outcome
+from tests.coordinator.oracle import RELEASE
 
 __all__ = [
     "FAILOVERS",
@@ -50,8 +52,13 @@ RULES = _FOLDER / "rules.xz"
 
 _ALWAYS = 3
 
-RecordedHistory = tuple[int, list[tuple[int, str]]]
-"""The seed that made it; steps, each after its outcome's checksum."""
+
+class RecordedHistory(NamedTuple):
+    """seed: made it. steps: each after its outcome's checksum. release: of Kafka's coordinator."""
+
+    seed: int
+    steps: list[tuple[int, str]]
+    release: str = RELEASE
 
 
 def checksum(outcome: Outcome) -> int:
@@ -78,22 +85,22 @@ def _records(outcome: Outcome) -> list[tuple[Any, ...]]:
 def write_histories(path: Path, histories: Iterable[RecordedHistory]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(path, "wt", preset=9) as file:
-        for seed, steps in histories:
-            file.write(f"history {seed}\n")
+        for seed, steps, release in histories:
+            file.write(f"history {seed}\n" if release == RELEASE else f"history {seed} {release}\n")
             file.writelines(f"{crc:04x} {step}\n" for crc, step in steps)
 
 
 def read_histories(path: Path = HISTORIES) -> Iterator[RecordedHistory]:
-    seed: int | None = None
-    steps: list[tuple[int, str]] = []
+    history: RecordedHistory | None = None
     with lzma.open(path, "rt") as file:
         for line in file:
             first, step = line.rstrip("\n").split(" ", 1)
             if first == "history":
-                if seed is not None:
-                    yield seed, steps
-                seed, steps = int(step), []
-            else:
-                steps.append((int(first, 16), step))
-    if seed is not None:
-        yield seed, steps
+                if history is not None:
+                    yield history
+                seed, _, release = step.partition(" ")
+                history = RecordedHistory(int(seed), [], release or RELEASE)
+            elif history is not None:
+                history.steps.append((int(first, 16), step))
+    if history is not None:
+        yield history

@@ -633,7 +633,7 @@ def main() -> int:
                 differences += 1
                 print(rule.__name__, step, *outcome_lines(actual, replayer.requests), "Kafka's:", sep="\n")
                 print(*outcome_lines(expected, replayer.requests), sep="\n")
-        histories.append((_SEED, kept))
+        histories.append(RecordedHistory(_SEED, kept))
     write_histories(Path(sys.argv[1]), histories)
     print(f"{len(histories)} histories: {differences} steps differ")
     return 1 if differences else 0

@@ -12,6 +12,7 @@ from coordwire.coordinator import (
     ShareGroupConfig,
     StreamsGroupConfig,
 )
+from tests.coordinator.oracle import RELEASE
 
 __all__ = ["Way", "has_streams", "kafka_settings", "settings", "way"]
 
@@ -51,12 +52,13 @@ _DELAYS = [3_000, 0, 0, 1_000, 0]
 _STANDBYS = [0, 1, 2, 1, 0, 1, 2]
 
 
-def settings(seed: int) -> CoordinatorConfig:
+def settings(seed: int, release: str = RELEASE) -> CoordinatorConfig:
     base = _BASE
     if way(seed) is Way.WIDE:
         base = replace(_BASE, group_max_size=8, consumer_group_max_size=14, streams_group_max_size=14)
     return replace(
         base,
+        release=release,
         migration_policy=_POLICIES[seed % len(_POLICIES)],
         consumer=ConsumerGroupConfig(assignment_interval_ms=_INTERVALS[seed % len(_INTERVALS)]),
         streams=StreamsGroupConfig(

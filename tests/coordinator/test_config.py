@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -16,6 +16,8 @@ from coordwire.coordinator import (
     StreamsGroupConfig,
 )
 from coordwire.coordinator.config import _BROKER_FIELDS, _GROUP_FIELDS
+from coordwire.coordinator.releases import RELEASES
+from tests.coordinator.oracle import RELEASES as oracle_releases
 from tests.coordinator.test_shard import Bench, commit
 
 SETTINGS: dict[str, str | int] = {
@@ -96,13 +98,27 @@ def test_the_names_are_those_of_a_broker_and_reach_all_fields() -> None:
     }
     reached = {*_BROKER_FIELDS.values(), *(kind for kind, _ in _GROUP_FIELDS.values())}
     own = {field.name for field in fields(CoordinatorConfig)}
-    # Kafka does not have a setting for the time of a new member's JoinGroup.
+    # Kafka has no setting for the time of a new member's JoinGroup, and none for what it is.
     assert own - reached == {
+        "release",
         "new_member_join_timeout_ms",
         "consumer_groups",
         "share_groups",
         "streams_groups",
     }
+
+
+def test_a_release_is_whole_or_the_newest_patch_of_a_line() -> None:
+    assert CoordinatorConfig(release="4.4.0").release == "4.4.0"
+    assert CoordinatorConfig(release="4.3").release == "4.3.1"
+    assert replace(CoordinatorConfig(release="4.4"), group_max_size=8).release == "4.4.0"
+    for unknown in ("4.2.0", "4.4.9", "4", ""):
+        with pytest.raises(ValueError, match=r"expected a release of 4\.3\.0, 4\.3\.1, 4\.4\.0, got "):
+            CoordinatorConfig(release=unknown)
+
+
+def test_the_oracle_knows_each_release() -> None:
+    assert oracle_releases == RELEASES
 
 
 def test_a_write_without_a_time_limit_waits_for_its_outcome() -> None:

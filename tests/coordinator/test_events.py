@@ -410,7 +410,7 @@ def _settled(group: Any) -> bool:
 
 
 def _runs(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for seed, steps in itertools.islice(read_histories(path), MOST):
+    for seed, steps, _ in itertools.islice(read_histories(path), MOST):
         yield seed, [step for _, step in steps]
 
 

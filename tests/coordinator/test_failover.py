@@ -21,10 +21,10 @@ FRESH = 5
 
 def test_kept_histories_go_on_from_kafkas_logs_as_kafka_did() -> None:
     count = 0
-    for seed, steps in read_histories(FAILOVERS):
+    for seed, steps, release in read_histories(FAILOVERS):
         count += 1
         assert any(step.startswith("load ") for _, step in steps)
-        replayer = Replayer(settings(seed))
+        replayer = Replayer(settings(seed, release))
         for number, (expected, step) in enumerate(steps):
             outcome = replayer.run(step)
             assert checksum(outcome.sorted(replayer.requests)) == expected, f"failover {seed}, step {number}"

@@ -147,8 +147,8 @@ def _many(partitions: int) -> Any:
 
 
 def test_one_partition_answers_as_kafka_does() -> None:
-    for seed, steps in list(read_histories(FURTHER))[:12]:
-        replayer = Replayer(settings(seed), _many(1))
+    for seed, steps, release in list(read_histories(FURTHER))[:12]:
+        replayer = Replayer(settings(seed, release), _many(1))
         for number, (expected, step) in enumerate(steps):
             outcome = replayer.run(step)
             assert checksum(outcome.sorted(replayer.requests)) == expected, f"history {seed}, step {number}"
@@ -156,8 +156,8 @@ def test_one_partition_answers_as_kafka_does() -> None:
 
 def test_one_partition_asks_share_coordinators_as_kafka_does() -> None:
     asked = 0
-    for seed, steps in list(read_histories(GROUPS))[:12]:
-        replayer = Replayer(settings(seed), _many(1))
+    for seed, steps, release in list(read_histories(GROUPS))[:12]:
+        replayer = Replayer(settings(seed, release), _many(1))
         for number, (expected, step) in enumerate(steps):
             outcome = replayer.run(step)
             assert checksum(outcome.sorted(replayer.requests)) == expected, f"history {seed}, step {number}"

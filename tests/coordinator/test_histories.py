@@ -55,8 +55,8 @@ def _replay(share: int) -> _Replayed:
 
 
 def _replay_one(history: RecordedHistory, replayed: _Replayed) -> None:
-    seed, steps = history
-    replayer = Replayer(settings(seed))
+    seed, steps, release = history
+    replayer = Replayer(settings(seed, release))
     for number, (expected, step) in enumerate(steps):
         outcome = replayer.run(step)
         if checksum(outcome.sorted(replayer.requests)) != expected:

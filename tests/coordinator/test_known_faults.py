@@ -57,20 +57,20 @@ def test_an_offset_that_is_being_removed_may_be_missing() -> None:
     steps, actual = fetched(*REMOVAL)
     expected = lacking(actual)
     assert expected != actual
-    assert without_known_faults(SEED, steps, actual, expected) == actual
+    assert without_known_faults(settings(SEED), steps, actual, expected) == actual
 
 
 @pytest.mark.parametrize("between", [(), ("hold",)])
 def test_an_offset_that_stays_may_not(between: tuple[str, ...]) -> None:
     steps, actual = fetched(*between)
     expected = lacking(actual)
-    assert without_known_faults(SEED, steps, actual, expected) == expected
+    assert without_known_faults(settings(SEED), steps, actual, expected) == expected
 
 
 def test_another_offset_is_a_difference() -> None:
     steps, actual = fetched(*REMOVAL)
     expected = lacking(actual, offset=6)
-    assert without_known_faults(SEED, steps, actual, expected) == expected
+    assert without_known_faults(settings(SEED), steps, actual, expected) == expected
 
 
 def group_list(*between: str) -> tuple[list[str], Outcome]:
@@ -93,17 +93,17 @@ def test_a_group_may_be_missing_or_listed_twice_while_one_is_being_removed(
     steps, actual = group_list(*REMOVAL)
     expected = answering(actual, *group_ids)
     assert expected != actual
-    assert without_known_faults(SEED, steps, actual, expected) == actual
+    assert without_known_faults(settings(SEED), steps, actual, expected) == actual
 
 
 @pytest.mark.parametrize("between", [(), ("hold",)])
 def test_groups_are_listed_once_where_none_is_being_removed(between: tuple[str, ...]) -> None:
     steps, actual = group_list(*between)
     expected = answering(actual)
-    assert without_known_faults(SEED, steps, actual, expected) == expected
+    assert without_known_faults(settings(SEED), steps, actual, expected) == expected
 
 
 def test_a_group_that_is_not_there_is_a_difference() -> None:
     steps, actual = group_list(*REMOVAL)
     expected = answering(actual, "another")
-    assert without_known_faults(SEED, steps, actual, expected) == expected
+    assert without_known_faults(settings(SEED), steps, actual, expected) == expected

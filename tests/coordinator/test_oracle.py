@@ -7,7 +7,7 @@ import pytest
 from coordwire.codec import Message
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from tests.coordinator.oracle import CoordinatorOracle, oracle
+from tests.coordinator.oracle import RELEASES, CoordinatorOracle, oracle
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.maven
 MEMBER = "till-00000000-0000-4000-8000-000000000001"
 
 
-@pytest.fixture
-def kafka() -> CoordinatorOracle:
+@pytest.fixture(params=RELEASES)
+def kafka(request: pytest.FixtureRequest) -> CoordinatorOracle:
     try:
-        started = oracle()
+        started = oracle(request.param)
     except Unavailable as error:
         give_up(error)
     started.run(["new"])

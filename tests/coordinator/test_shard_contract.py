@@ -160,8 +160,8 @@ def test_no_request_is_changed() -> None:
             return super().handle(request, **arguments)
 
     handed: list[tuple[Any, Any]] = []
-    for seed, steps in list(read_histories(FURTHER))[:4]:
-        replayer = Replayer(settings(seed), Unchanging)
+    for seed, steps, release in list(read_histories(FURTHER))[:4]:
+        replayer = Replayer(settings(seed, release), Unchanging)
         for _, step in steps:
             replayer.run(step)
     versions = {type(request).__name__ for request, _ in handed}

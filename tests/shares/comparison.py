@@ -109,7 +109,7 @@ def main() -> int:
         elif options.keep:
             sound = itertools.takewhile(lambda lines: not kind.has_fault(lines), outputs)
             sums = (checksum(kind.normalized(lines)) for lines in sound)
-            kept.append((seed, list(zip(sums, grown.steps, strict=False))))
+            kept.append(RecordedHistory(seed, list(zip(sums, grown.steps, strict=False))))
     if options.keep:
         write_histories(options.keep, kept)
     print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

@@ -31,6 +31,7 @@ from coordwire.messages.describe_share_group_offsets import (
 )
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator
+from tests.coordinator.oracle import RELEASE
 
 __all__ = ["ShareGenerator", "share_history"]
 
@@ -51,8 +52,8 @@ class _ShareClient:
 class ShareGenerator(Generator):
     """A history of share groups, and of others that have the same ids in turn."""
 
-    def __init__(self, seed: int, coverage: Coverage | None = None) -> None:
-        super().__init__(seed, coverage)
+    def __init__(self, seed: int, coverage: Coverage | None = None, release: str = RELEASE) -> None:
+        super().__init__(seed, coverage, release)
         self._shares: list[_ShareClient] = []
         self._share_beats: dict[int, ShareGroupHeartbeatRequest] = {}
         own = {self._advance, self._fail, self._hold, self._release, self._reload, self._change_topics}
@@ -300,8 +301,10 @@ class ShareGenerator(Generator):
         ), 1  # fmt: skip
 
 
-def share_history(seed: int, count: int = 200, coverage: Coverage | None = None) -> ShareGenerator:
+def share_history(
+    seed: int, count: int = 200, coverage: Coverage | None = None, release: str = RELEASE
+) -> ShareGenerator:
     """A history of about this many steps, with what our shard made of it."""
-    generator = ShareGenerator(seed, coverage)
+    generator = ShareGenerator(seed, coverage, release)
     generator.grow(count)
     return generator

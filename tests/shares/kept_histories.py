@@ -28,9 +28,9 @@ SORTS = (*KINDS, "groups")
 
 def differences(sort: str) -> Iterator[str]:
     """The first difference of each kept history that comes out differently than Kafka made it."""
-    for seed, steps in read_histories(_FOLDER / f"{sort}.xz"):
+    for seed, steps, release in read_histories(_FOLDER / f"{sort}.xz"):
         if sort == "groups":
-            group_replayer = Replayer(settings(seed))
+            group_replayer = Replayer(settings(seed, release))
             for number, (expected, step) in enumerate(steps):
                 outcome = group_replayer.run(step)
                 if groups.checksum(outcome.sorted(group_replayer.requests)) != expected:

@@ -146,20 +146,18 @@ def _transactional_topics(call: GuardedCall) -> Verdict:
         topic: TopicImage | None
         topic = call.topics.find_id(requested.topic_id) if by_id else call.topics.find(requested.name)
         code = _UNKNOWN_ID if topic is None and by_id else _UNKNOWN
-        name = requested.name if topic is None else topic.name
+        name, topic_id = requested.name, requested.topic_id
+        if topic is not None:
+            name, topic_id = topic.name, topic.id
         valid, missing = _split_partitions(call, name, requested)
         if missing:
             errors = _errors(transactional.TxnOffsetCommitResponsePartition, missing, code)
             unknown.add(
-                transactional.TxnOffsetCommitResponseTopic(
-                    name=name, topic_id=requested.topic_id, partitions=errors
-                )
+                transactional.TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=errors)
             )
         if valid:
             known.append(
-                transactional.TxnOffsetCommitRequestTopic(
-                    name=name, topic_id=requested.topic_id, partitions=valid
-                )
+                transactional.TxnOffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=valid)
             )
     add = _reach(call, known, unknown)
     if not known:

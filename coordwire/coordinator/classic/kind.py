@@ -32,7 +32,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
         if value is None:
             state.groups.pop(key.group)
         elif isinstance(value, GroupMetadataValue):
-            state.groups[key.group] = _classic_group(key.group, value)
+            state.groups[key.group] = _classic_group(state, key.group, value)
 
     def resume(self, state: State, group: ClassicGroupModel) -> None:
         for member in group.members.values():
@@ -105,7 +105,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
         return committed.committed_at if is_known else None
 
 
-def _classic_group(group_id: str, value: GroupMetadataValue) -> ClassicGroupModel:
+def _classic_group(state: State, group_id: str, value: GroupMetadataValue) -> ClassicGroupModel:
     """The group of a record; its members support the one protocol that the record names."""
     since = value.current_state_timestamp
     group = ClassicGroupModel(
@@ -132,7 +132,7 @@ def _classic_group(group_id: str, value: GroupMetadataValue) -> ClassicGroupMode
                 assignment=member.assignment,
             )
         )
-    group.topics = group.computed_topics()
+    group.topics = group.computed_topics(impossible_is_malformed=state.rules.impossible_lengths_are_malformed)
     return group
 
 

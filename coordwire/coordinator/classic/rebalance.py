@@ -180,7 +180,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
         if not group.overdue:
             _limit_join(state, group)
         return NOTHING
-    group.begin_generation(state.now)
+    group.begin_generation(state.now, impossible_is_malformed=state.rules.impossible_lengths_are_malformed)
     state.listener.generation_formed(state.now, group)
     if group.state is GroupState.EMPTY:
         return Result([classic_group_record(group, {})], replay=False)

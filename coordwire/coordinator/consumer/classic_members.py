@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordwire.coordinator.classic.requests import leaving_members
+from coordwire.coordinator.config import MigrationPolicy
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
 from coordwire.coordinator.consumer.heartbeat import new_member_id
@@ -35,6 +36,7 @@ from coordwire.coordinator.model.consumer_group import (
     MemberState,
 )
 from coordwire.coordinator.model.embedded_protocol import (
+    ImpossibleLength,
     MalformedProtocol,
     Subscription,
     read_subscription,
@@ -69,10 +71,15 @@ def join_classic(
     context: RequestContext,
     reply: Reply,
 ) -> Result:
+    if (
+        state.rules.migration_policy_binds_classic_members
+        and state.config.migration_policy is MigrationPolicy.DISABLED
+    ):
+        raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     unknown = not request.member_id
-    member_id = request.member_id or new_member_id(context)
+    member_id = request.member_id or new_member_id(state.rules, context)
     instance_id = request.group_instance_id
-    refuse_if_full(state, group, member_id)
+    refuse_if_full(state, group, member_id, instance_id)
     if not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):
         raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if unknown and instance_id is None and version >= _KNOWN_ID_REQUIRED:
@@ -88,7 +95,7 @@ def join_classic(
         old = find_static_member(group, member_id, instance_id)
     replaced = group.static_member(instance_id)
     downgrades = replaced is not None and downgrades_when_replaced(state, group, replaced)
-    subscription = _subscription(request)
+    subscription = _subscription(state, request)
     new = _updated(old, request, context, subscription)
     renamed = record_member(group, old, new, records)
     pattern = update_pattern(state, group, old, new, records)
@@ -123,11 +130,13 @@ def join_classic(
     return Result(records, on_append=appended, replay=not downgrades)
 
 
-def _subscription(request: JoinGroupRequest) -> Subscription:
+def _subscription(state: State, request: JoinGroupRequest) -> Subscription:
     try:
         return read_subscription(request.protocols[0].metadata)
-    except MalformedProtocol:
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+    except (MalformedProtocol, ImpossibleLength):
+        is_inconsistent = state.rules.malformed_subscriptions_are_inconsistent
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL if is_inconsistent else ErrorCode.UNKNOWN_SERVER_ERROR
+        raise OperationRefused(error) from None
 
 
 def _updated(

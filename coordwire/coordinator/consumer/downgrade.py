@@ -88,7 +88,9 @@ def downgrade(
             )
         )  # fmt: skip
     classic.protocol = classic.selected_protocol()
-    classic.topics = classic.computed_topics()
+    classic.topics = classic.computed_topics(
+        impossible_is_malformed=state.rules.impossible_lengths_are_malformed
+    )
     for classic_member in classic.members.values():
         target_id = classic_member.member_id
         if replaced is not None and joining is not None and target_id == joining.member_id:

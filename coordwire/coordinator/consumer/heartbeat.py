@@ -29,6 +29,7 @@ from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
 from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.consumer_group import LEFT, LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.refusal import VISIBLE, OperationRefused, is_blank
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -87,11 +88,11 @@ def _invalid(message: str) -> OperationRefused:
     return OperationRefused(ErrorCode.INVALID_REQUEST, message)
 
 
-def new_member_id(context: RequestContext) -> str:
-    """Make a member id as Apache Kafka does: a UUID in base64 that does not begin with a hyphen."""
+def new_member_id(rules: ReleaseRules, context: RequestContext) -> str:
+    """Make a member id as Apache Kafka does: a UUID in base64 without a hyphen, or a first one."""
     for _ in range(_TRIES):
         member_id = base64.urlsafe_b64encode(UUID(new_id(context)).bytes).decode().rstrip("=")
-        if not member_id.startswith("-"):
+        if "-" not in (member_id if rules.member_ids_have_no_hyphens else member_id[0]):
             break
     return member_id
 
@@ -110,14 +111,15 @@ def consumer_group_heartbeat(
         group = find_or_make_consumer_group(state, group_id, records, join=epoch == 0)
     old = group.members.get(member_id)
     if old is None or old.epoch != epoch or request.instance_id is not None:
-        refuse_if_full(state, group, member_id)
-        member_id = member_id or new_member_id(context)
+        refuse_if_full(state, group, member_id, request.instance_id)
+        member_id = member_id or new_member_id(state.rules, context)
         old = _member(group, member_id, request, records)
     new = _updated(old, request, context)
     if (
         new is not old
         or not group.is_settled(old, state.now)
         or (group.patterns.peak and resolution_is_due(state, group, len(group.patterns), is_new=False))
+        or (group.assignors.peak > 1 and _changes_vote(state, group, old, new))
     ):
         new = _advanced(state, group, old, new, request, records)
     config = state.config.of_consumer_group(group_id)
@@ -154,7 +156,7 @@ def steady_heartbeat(
     """
     group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
     group = state.groups.get(group_id)
-    if epoch <= 0 or type(group) is not ConsumerGroupModel or group.patterns.peak:
+    if epoch <= 0 or type(group) is not ConsumerGroupModel or group.patterns.peak or group.assignors.peak > 1:
         return None
     member = group.members.get(member_id)
     if (
@@ -196,12 +198,22 @@ def _advanced(
     pattern = update_pattern(state, group, old, new, records)
     changed = renamed or pattern is not PatternChange.NONE
     # A new pattern raises the epoch when it is resolved.
-    epoch, homogeneous = refresh_epoch(
-        state, group, old, new, records, changed=renamed or pattern is PatternChange.RESOLVED
-    )
+    raises = renamed or pattern is PatternChange.RESOLVED or _changes_vote(state, group, old, new)
+    epoch, homogeneous = refresh_epoch(state, group, old, new, records, changed=raises)
     target = update_target(state, group, epoch, old, new, homogeneous, records)
     reported = request.topic_partitions
     return reconcile(state, group, new, target, reported, records, subscription_changed=changed)
+
+
+def _changes_vote(state: State, group: ConsumerGroupModel, old: ConsumerMember, new: ConsumerMember) -> bool:
+    """Whether a member's preference gives the group another assignor, which raises the epoch.
+
+    Apache Kafka asks two tables, whose orders may differ: while votes tie, each heartbeat may raise it.
+    """
+    if not state.rules.votes_for_assignors_raise_epochs:
+        return False
+    default = state.config.consumer_assignors[0]
+    return (group.most_preferred or default) != (group.preferred_assignor(old, new) or default)
 
 
 def _existing(state: State, group_id: str) -> ConsumerGroupModel:

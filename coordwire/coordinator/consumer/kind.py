@@ -185,7 +185,7 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
         case ConsumerGroupMemberMetadataKey(member_id=member_id), (
             ConsumerGroupMemberMetadataValue() | None
         ) as content:
-            _replay_member(group, member_id, content)
+            _replay_member(state, group, member_id, content)
         case ConsumerGroupTargetAssignmentMetadataKey(), (
             ConsumerGroupTargetAssignmentMetadataValue() | None
         ) as content:
@@ -200,7 +200,7 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), (
             ConsumerGroupCurrentMemberAssignmentValue() | None
         ) as content:
-            _replay_owned(group, member_id, content)
+            _replay_owned(state, group, member_id, content)
         case ConsumerGroupRegularExpressionKey(regular_expression=regex), (
             ConsumerGroupRegularExpressionValue() | None
         ) as content:
@@ -212,7 +212,7 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
 
 
 def _replay_member(
-    group: ConsumerGroupModel, member_id: str, value: ConsumerGroupMemberMetadataValue | None
+    state: State, group: ConsumerGroupModel, member_id: str, value: ConsumerGroupMemberMetadataValue | None
 ) -> None:
     if value is None:
         replay_leaving(group, member_id)
@@ -234,18 +234,24 @@ def _replay_member(
             rebalance_timeout_ms=value.rebalance_timeout_ms,
             assignor=value.server_assignor,
             classic=side,
-        )
+        ),
+        frees_instance_id=state.rules.earlier_instance_ids_are_free,
     )
 
 
 def _replay_owned(
-    group: ConsumerGroupModel, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
+    state: State,
+    group: ConsumerGroupModel,
+    member_id: str,
+    value: ConsumerGroupCurrentMemberAssignmentValue | None,
 ) -> None:
+    frees = state.rules.earlier_instance_ids_are_free
     member = group.members.get(member_id)
     if value is None:
         if member is not None:
             group.put_member(
-                replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED)
+                replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED),
+                frees_instance_id=frees,
             )
         return
     group.put_member(
@@ -256,7 +262,8 @@ def _replay_owned(
             state=MemberState.of(value.state),
             owned=_owned(value.assigned_partitions, value.member_epoch),
             revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
-        )
+        ),
+        frees_instance_id=frees,
     )
 
 

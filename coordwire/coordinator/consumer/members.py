@@ -27,7 +27,10 @@ __all__ = [
 ]
 
 
-def refuse_if_full(state: State, group: ConsumerGroupModel, member_id: str) -> None:
+def refuse_if_full(state: State, group: ConsumerGroupModel, member_id: str, instance_id: str | None) -> None:
+    returns = instance_id is not None and instance_id in group.static_members
+    if returns and state.rules.static_members_return_to_full_groups:
+        return
     limit = state.config.consumer_group_max_size
     if len(group.members) >= limit and member_id not in group.members:
         raise OperationRefused(

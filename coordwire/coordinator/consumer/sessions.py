@@ -20,7 +20,13 @@ from coordwire.coordinator.consumer.members import find_member, find_static_memb
 from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
 from coordwire.coordinator.model.assignment import NOTHING_OWNED
 from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
-from coordwire.coordinator.records import epoch_record, member_tombstones, owned_record, pattern_tombstone
+from coordwire.coordinator.records import (
+    assignment_epoch_record,
+    epoch_record,
+    member_tombstones,
+    owned_record,
+    pattern_tombstone,
+)
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.topics import group_hash
@@ -182,6 +188,8 @@ def remove_members(
     records += [pattern_tombstone(group_id, regex) for regex in dropped]
     topics = group.topics_after(members, None, dropped)
     records.append(epoch_record(group_id, group.epoch + 1, group_hash(state.topics, topics)))
+    if state.rules.emptied_groups_are_assigned and len(members) == len(group.members):
+        records.append(assignment_epoch_record(group_id, assigned_at=0, epoch=group.epoch + 1))
     for member in members:
         _cancel_timers(state, group_id, member.member_id)
     return Result(records, response, cause=cause)

@@ -6,6 +6,7 @@ last one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
@@ -136,13 +137,27 @@ def update_target(
     name = group.preferred_assignor(old, new) or state.config.consumer_assignors[0]
     spec = _spec(state, group, new, homogeneous)
     targets = computed_targets(group.group_id, epoch, name, lambda: _assignor(state, name)(spec))
+    known_targets = _known_targets(state, group, new)
     for member_id in spec.members:
         target = targets.get(member_id, NO_TARGET)
-        known = group.targets.get(member_id)
+        known = known_targets(member_id)
         if known is not target and (known is None or not same_target(known, target)):
             records.append(target_record(group.group_id, member_id, target))
     records.append(assignment_epoch_record(group.group_id, epoch, state.now))
     return TargetOfMember(epoch, targets.get(new.member_id, NO_TARGET))
+
+
+def _known_targets(
+    state: State, group: ConsumerGroupModel, new: ConsumerMember
+) -> Callable[[str], Target | None]:
+    """The targets that need no record; a static member under a new id has its predecessor's, or none."""
+    replaced = None if new.instance_id is None else group.static_members.get(new.instance_id)
+    if replaced is None or replaced == new.member_id or not state.rules.returning_members_keep_targets:
+        return group.targets.get
+    target = group.targets.get(replaced)
+    if target is None:
+        target = group.targets.get(new.member_id)
+    return lambda member_id: target if member_id == new.member_id else group.targets.get(member_id)
 
 
 def _assignor(state: State, name: str) -> Assignor:

@@ -13,6 +13,7 @@ from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
 from coordwire.coordinator.model.consumer_group import ClassicSide, ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.embedded_protocol import (
+    ImpossibleLength,
     MalformedProtocol,
     read_assignment,
     read_subscription,
@@ -105,7 +106,9 @@ def _members(state: State, group: ClassicGroupModel) -> Iterator[tuple[str, Targ
             if group.protocol is None:
                 raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
             subscription = read_subscription(member.metadata(group.protocol))
-        except MalformedProtocol:
+        except (MalformedProtocol, ImpossibleLength) as error:
+            if isinstance(error, ImpossibleLength) and not state.rules.impossible_lengths_are_malformed:
+                raise
             raise _refused(group.group_id, "the embedded consumer protocol is malformed") from None
         new = ConsumerMember(
             member.member_id,

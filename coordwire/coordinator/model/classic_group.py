@@ -321,21 +321,23 @@ class ClassicGroupModel:
     def selected_protocol(self) -> str:
         return elected_protocol(self.members.values(), self._supported, len(self.members))
 
-    def begin_generation(self, now: int) -> None:
+    def begin_generation(self, now: int, *, impossible_is_malformed: bool) -> None:
         self.generation += 1
         self.protocol = self.selected_protocol() if self.members else None
-        self.topics = self.computed_topics()
+        self.topics = self.computed_topics(impossible_is_malformed=impossible_is_malformed)
         self.enter(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now)
         self.pending_syncs.clear()
 
-    def computed_topics(self) -> frozenset[str] | None:
+    def computed_topics(self, *, impossible_is_malformed: bool) -> frozenset[str] | None:
+        """The topics that the members name, as `subscribed_topics` reads them."""
         if not self.is_consumer:
             return None
         if not self.members:
             return frozenset()
         if self.protocol is None:
             return None
-        return subscribed_topics(member.metadata(self.protocol) for member in self.members.values())
+        metadata = (member.metadata(self.protocol) for member in self.members.values())
+        return subscribed_topics(metadata, impossible_is_malformed=impossible_is_malformed)
 
     # --- parked requests ---
 

@@ -296,6 +296,11 @@ class ConsumerGroupModel:
             (self.protocols.get(name) or 0) == self.classic_members for name in names
         )
 
+    @property
+    def most_preferred(self) -> str | None:
+        """The assignor that most members prefer."""
+        return _most(dict(self.assignors.items()))
+
     def preferred_assignor(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
         """The assignor that most members prefer after a change of one; a tie goes by Java's HashMap."""
         if old.assignor is new.assignor is None and not self.assignors:
@@ -334,9 +339,12 @@ class ConsumerGroupModel:
 
     # --- changes, by records ---
 
-    def put_member(self, new: ConsumerMember) -> None:
+    def put_member(self, new: ConsumerMember, *, frees_instance_id: bool = False) -> None:
+        """frees_instance_id: whether one that the member had before it took another is free then."""
         old = self.members.get(new.member_id)
         self.members[new.member_id] = new
+        if frees_instance_id and old is not None and old.instance_id is not None:
+            self.static_members.pop(old.instance_id)
         if old is None or old.topics != new.topics or old.regex != new.regex:
             self._count_subscriptions(old, new)
         self._own(old, new)

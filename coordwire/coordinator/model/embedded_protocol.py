@@ -19,6 +19,7 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 
 __all__ = [
+    "ImpossibleLength",
     "MalformedProtocol",
     "OwnedTopic",
     "Subscription",
@@ -70,9 +71,11 @@ class Subscription:
         ]
 
 
-def _impossible() -> OperationRefused:
-    """The error for an impossible length, of which Apache Kafka gives no details."""
-    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+class ImpossibleLength(OperationRefused):
+    """A length that no protocol can have, of which Apache Kafka gives no details."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class _Reader:
@@ -99,14 +102,14 @@ class _Reader:
 
     def _bytes(self, size: int) -> bytes:
         if size > len(self._data) - self._at:
-            raise _impossible()
+            raise ImpossibleLength
         self._at += size
         return self._data[self._at - size : self._at]
 
     def count(self) -> int:
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._at:
-            raise _impossible()
+            raise ImpossibleLength
         return count
 
     def nullable_string(self) -> str | None:
@@ -116,7 +119,7 @@ class _Reader:
     def string(self) -> str:
         text = self.nullable_string()
         if text is None:
-            raise _impossible()
+            raise ImpossibleLength
         return text
 
     def nullable_bytes(self) -> bytes | None:
@@ -130,7 +133,7 @@ class _Reader:
 
 
 def read_subscription(metadata: bytes) -> Subscription:
-    """Read a subscription. Raises `MalformedProtocol`, and `OperationRefused` for impossible lengths."""
+    """Read a subscription. Raises `MalformedProtocol`, and `ImpossibleLength`."""
     reader = _Reader(metadata)
     topics = tuple(reader.string() for _ in range(reader.count()))
     reader.nullable_bytes()
@@ -175,11 +178,11 @@ def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage,
 _VERSION_BYTES = 2
 
 
-def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
+def subscribed_topics(metadata: Iterable[bytes], *, impossible_is_malformed: bool) -> frozenset[str] | None:
     """Read the topics of all members; None if one member's metadata ends early.
 
-    Raises `OperationRefused` where Apache Kafka fails too: for a length that no subscription can have. The
-    first member whose metadata can't be read decides.
+    Raises `ImpossibleLength` where Apache Kafka fails too, before its 4.4. The first member whose metadata
+    can't be read decides.
     """
     topics: set[str] = set()
     for data in metadata:
@@ -187,6 +190,10 @@ def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
             topics.update(_topics(data))
         except struct.error:
             return None
+        except ImpossibleLength:
+            if impossible_is_malformed:
+                return None
+            raise
     return frozenset(topics)
 
 
@@ -196,16 +203,16 @@ def _topics(data: bytes) -> list[str]:
     (count,) = struct.unpack_from(">i", data, _VERSION_BYTES)
     position = _VERSION_BYTES + 4
     if not 0 <= count <= len(data) - position:
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise ImpossibleLength
     topics = []
     for _ in range(count):
         (size,) = struct.unpack_from(">h", data, position)
         position += 2
         if not 0 <= size <= len(data) - position:
-            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise ImpossibleLength
         topics.append(data[position : position + size].decode("utf-8", "replace"))
         position += size
     (size,) = struct.unpack_from(">i", data, position)
     if size > len(data) - position - 4:
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise ImpossibleLength
     return topics

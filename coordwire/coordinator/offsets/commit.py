@@ -20,6 +20,7 @@ from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupCommit, PartitionCheck, Result, State
+from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     OffsetCommitRequest,
@@ -51,6 +52,9 @@ __all__ = [
 
 _NEWER_ERRORS = 9
 """The first version whose clients know GROUP_ID_NOT_FOUND."""
+
+_NEWER_TRANSACTIONAL_ERRORS = 6
+"""The first version of TxnOffsetCommit whose clients know GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH."""
 
 _NO_RETENTION = -1
 
@@ -174,10 +178,11 @@ def commit_transactional(state: State, request: TxnOffsetCommitRequest, version:
                 error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
                 if check is not None:
-                    _check_partition(check, topic.name, topic_id, partition.partition_index)
+                    _check_partition(check, topic.name, topic_id, partition.partition_index, version)
                 committed = CommittedOffset(
-                    partition.committed_offset, partition.committed_leader_epoch, metadata, state.now
-                )
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, state.now,
+                    topic_id=topic_id if state.rules.transactional_offsets_have_topic_ids else NO_TOPIC_ID,
+                )  # fmt: skip
                 records.append(
                     offset_record(request.group_id, topic.name, partition.partition_index, committed)
                 )
@@ -199,14 +204,15 @@ def _validate_transactional(
     """Refuse a commit, or return what decides for each partition."""
     generation = request.generation_id_or_member_epoch
     if request.group_id not in state.groups and generation >= 0:
-        raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
+        newer = version >= _NEWER_TRANSACTIONAL_ERRORS
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
     commit = GroupCommit(
         request.member_id, request.group_instance_id, generation, version, transactional=True
     )
     try:
         return validate(state, request.group_id, commit)
     except OperationRefused as refusal:
-        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
+        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH and version < _NEWER_TRANSACTIONAL_ERRORS:
             raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None
         raise
 
@@ -217,8 +223,10 @@ def _id_of(state: State, topic: TxnOffsetCommitRequestTopic) -> UUID:
     return topic.topic_id if image is None else image.id
 
 
-def _check_partition(check: PartitionCheck, topic: str, topic_id: UUID, partition: int) -> None:
+def _check_partition(check: PartitionCheck, topic: str, topic_id: UUID, partition: int, version: int) -> None:
     try:
         check(topic, topic_id, partition)
     except OperationRefused:
+        if version >= _NEWER_TRANSACTIONAL_ERRORS:
+            raise
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None

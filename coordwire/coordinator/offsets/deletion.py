@@ -74,7 +74,7 @@ def schedule_expiry(state: State) -> None:
 def expire_offsets(state: State) -> Result:
     """Remove expired offsets; the next check comes an interval after this one, or after its failure."""
     records: list[LogRecord] = []
-    for group in state.groups.values():
+    for group in () if _is_stopped(state) else state.groups.values():
         if _expire_group(state, group, records) and group.is_empty:
             records += state.kind_of(group).tombstones(state, group)
     schedule_expiry(state)
@@ -84,6 +84,14 @@ def expire_offsets(state: State) -> Result:
             schedule_expiry(state)
 
     return Result(records, on_append=appended)
+
+
+def _is_stopped(state: State) -> bool:
+    """Whether Apache Kafka stumbles over the offsets that a share group has in a log of another writer."""
+    return state.rules.share_groups_stop_expiry and any(
+        not state.kind_of(group).expires and state.offsets.groups.get(group.group_id) is not None
+        for group in state.groups.values()
+    )
 
 
 def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> bool:

@@ -250,15 +250,19 @@ def _advanced(
             group.settle(state.topics, due)
         return new, None
     add_initializing(state, group, missing, records)
-    request = initialize_request(
-        group_id,
-        epoch,
-        (
-            (topic_id, ((partition, -1) for partition in topic.partitions))
-            for topic_id, topic in missing.items()
-        ),
+    topics = (
+        (topic_id, [(partition, _start_offset(state, group, topic_id)) for partition in topic.partitions])
+        for topic_id, topic in missing.items()
     )
-    return new, request
+    return new, initialize_request(group_id, epoch, topics)
+
+
+def _start_offset(state: State, group: ShareGroupModel, topic_id: UUID) -> int:
+    """Where a new partition begins; -1 for what the group's settings say."""
+    states = group.states
+    if states is None or not state.rules.new_share_partitions_start_at_zero:
+        return -1
+    return 0 if topic_id in states.initialized or topic_id in states.initializing else -1
 
 
 def subscribed_after(group: ShareGroupModel, old: ShareMember, new: ShareMember) -> HashMap[str, int]:
@@ -424,5 +428,7 @@ def _removed(
     records = member_tombstones(group_id, member.member_id)
     metadata_hash = group_hash(state.topics, group.counts_after(member, None))
     records.append(epoch_record(group_id, group.epoch + 1, metadata_hash))
+    if state.rules.emptied_groups_are_assigned and len(group.members) == 1:
+        records.append(assignment_epoch_record(group_id, assigned_at=0, epoch=group.epoch + 1))
     state.timers.cancel((_SESSION, group_id, member.member_id))
     return Result(records, response, cause=cause)

@@ -212,7 +212,7 @@ def _has_unreadable(group: ClassicGroupModel) -> bool:
     for member in group.members.values():
         for _, metadata in member.protocols:
             try:
-                subscribed_topics([metadata])
+                subscribed_topics([metadata], impossible_is_malformed=False)
             except OperationRefused:
                 return True
     return False

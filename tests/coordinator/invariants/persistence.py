@@ -384,7 +384,11 @@ def subscribed(group: Any) -> set[str]:
         return set()
     try:
         return set(
-            subscribed_topics(member.metadata(group.protocol) for member in group.members.values()) or ()
+            subscribed_topics(
+                (member.metadata(group.protocol) for member in group.members.values()),
+                impossible_is_malformed=False,
+            )
+            or ()
         )
     except OperationRefused:
         return set()

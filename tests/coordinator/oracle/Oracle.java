@@ -15,7 +15,6 @@ import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorEvent;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorEventProcessor;
@@ -98,12 +97,12 @@ public final class Oracle {
         GroupCoordinatorConfig config = new GroupCoordinatorConfig(properties);
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
         ShareGroupConfig shares = new ShareGroupConfig(properties);
-        groups = new GroupConfigManager(config.extractGroupConfigMap(shares), config, shares);
+        groups = OracleRelease.groups(config, shares);
         runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
             .withTime(clock)
             .withTimer(clock)
             .withLogPrefix("")
-            .withLogContext(new LogContext())
+            .withLogContext(OracleRelease.LOG)
             .withEventProcessor(new Queue())
             .withPartitionWriter(log)
             .withLoader(log)
@@ -119,8 +118,7 @@ public final class Oracle {
             .withExecutorService(new SameThread())
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
-        service =
-            new GroupCoordinatorService(new LogContext(), config, runtime, metrics, groups, persister, clock, persister);
+        service = OracleRelease.service(config, runtime, metrics, groups, persister, clock);
         service.startup(() -> 1);
         requests = new OracleRequests(service, topics, output);
         runtime.onMetadataUpdate(

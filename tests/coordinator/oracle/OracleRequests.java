@@ -9,13 +9,11 @@ import org.apache.kafka.common.message.OffsetDeleteRequestData;
 import org.apache.kafka.common.message.OffsetFetchRequestData;
 import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.message.StreamsGroupDescribeResponseData;
-import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
 import org.apache.kafka.common.message.ShareGroupDescribeResponseData;
 import org.apache.kafka.common.message.DescribeShareGroupOffsetsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.*;
-import org.apache.kafka.common.utils.BufferSupplier;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -26,7 +24,6 @@ import java.util.stream.Collectors;
 
 /** What a broker does around its coordinator: it resolves topics, and puts the coordinator's answer in the version's form. */
 final class OracleRequests {
-    private static final BufferSupplier BUFFERS = BufferSupplier.NO_CACHING;
     private final GroupCoordinatorService service;
     private final OracleTopics topics;
     private final StringBuilder output;
@@ -40,14 +37,14 @@ final class OracleRequests {
     CompletableFuture<? extends AbstractResponse> handle(RequestContext context, AbstractRequest request) {
         short version = request.version();
         if (request instanceof JoinGroupRequest) {
-            return service.joinGroup(context, ((JoinGroupRequest) request).data(), BUFFERS)
+            return service.joinGroup(context, ((JoinGroupRequest) request).data(), OracleRelease.BUFFERS)
                 .thenApply(data -> new JoinGroupResponse(data, version));
         } else if (request instanceof SyncGroupRequest) {
             SyncGroupRequest sync = (SyncGroupRequest) request;
             if (!sync.areMandatoryProtocolTypeAndNamePresent()) {
                 return done(sync.getErrorResponse(Errors.INCONSISTENT_GROUP_PROTOCOL.exception()));
             }
-            return service.syncGroup(context, sync.data(), BUFFERS).thenApply(SyncGroupResponse::new);
+            return service.syncGroup(context, sync.data(), OracleRelease.BUFFERS).thenApply(SyncGroupResponse::new);
         } else if (request instanceof HeartbeatRequest) {
             return service.heartbeat(context, ((HeartbeatRequest) request).data()).thenApply(HeartbeatResponse::new);
         } else if (request instanceof LeaveGroupRequest) {
@@ -67,7 +64,7 @@ final class OracleRequests {
                     return new StreamsGroupHeartbeatResponse(result.data());
                 });
         } else if (request instanceof StreamsGroupDescribeRequest) {
-            return service.streamsGroupDescribe(context, ((StreamsGroupDescribeRequest) request).data().groupIds())
+            return OracleRelease.describe(service, context, (StreamsGroupDescribeRequest) request)
                 .thenApply(groups -> new StreamsGroupDescribeResponse(
                     new StreamsGroupDescribeResponseData().setGroups(groups)));
         } else if (request instanceof DescribeGroupsRequest) {
@@ -78,7 +75,7 @@ final class OracleRequests {
         } else if (request instanceof DeleteGroupsRequest) {
             List<String> groups = ((DeleteGroupsRequest) request).data().groupsNames().stream()
                 .distinct().collect(Collectors.toList());
-            return service.deleteGroups(context, groups, BUFFERS)
+            return service.deleteGroups(context, groups, OracleRelease.BUFFERS)
                 .thenApply(results -> new DeleteGroupsResponse(new DeleteGroupsResponseData().setResults(results)));
         } else if (request instanceof OffsetCommitRequest) {
             return commit(context, (OffsetCommitRequest) request);
@@ -87,7 +84,7 @@ final class OracleRequests {
         } else if (request instanceof OffsetDeleteRequest) {
             return delete(context, (OffsetDeleteRequest) request);
         } else if (request instanceof TxnOffsetCommitRequest) {
-            return commit(context, (TxnOffsetCommitRequest) request);
+            return OracleRelease.commit(service, topics, context, (TxnOffsetCommitRequest) request);
         }
         if (request instanceof ShareGroupHeartbeatRequest heartbeat) {
             return service.shareGroupHeartbeat(context, heartbeat.data()).thenApply(ShareGroupHeartbeatResponse::new);
@@ -176,43 +173,8 @@ final class OracleRequests {
             return done(builder.build());
         }
         OffsetCommitRequestData data = request.data().duplicate().setTopics(known);
-        return service.commitOffsets(context, data, BUFFERS).handle((results, error) ->
+        return service.commitOffsets(context, data, OracleRelease.BUFFERS).handle((results, error) ->
             error != null ? request.getErrorResponse(error) : builder.merge(results).build());
-    }
-
-    private CompletableFuture<? extends AbstractResponse> commit(RequestContext context, TxnOffsetCommitRequest request) {
-        TxnOffsetCommitResponse.Builder builder = new TxnOffsetCommitResponse.Builder();
-        List<TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic> known = new ArrayList<>();
-        request.data().topics().forEach(topic -> {
-            TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic valid =
-                new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic().setName(topic.name());
-            topic.partitions().forEach(partition -> {
-                if (topics.has(topic.name(), partition.partitionIndex())) {
-                    valid.partitions().add(partition);
-                } else {
-                    builder.addPartition(topic.name(), partition.partitionIndex(), Errors.UNKNOWN_TOPIC_OR_PARTITION);
-                }
-            });
-            if (!valid.partitions().isEmpty()) {
-                known.add(valid);
-            }
-        });
-        if (known.isEmpty()) {
-            return done(builder.build());
-        }
-        TxnOffsetCommitRequestData data = request.data().duplicate().setTopics(known);
-        return service.commitTransactionalOffsets(context, data, BUFFERS).handle((results, error) -> {
-            TxnOffsetCommitResponse response = error != null ? request.getErrorResponse(error)
-                : builder.merge(results).build();
-            if (request.version() < 2) {
-                response.data().topics().forEach(topic -> topic.partitions().forEach(partition -> {
-                    if (partition.errorCode() == Errors.COORDINATOR_LOAD_IN_PROGRESS.code()) {
-                        partition.setErrorCode(Errors.COORDINATOR_NOT_AVAILABLE.code());
-                    }
-                }));
-            }
-            return response;
-        });
     }
 
     private CompletableFuture<? extends AbstractResponse> fetch(RequestContext context, OffsetFetchRequest request) {
@@ -293,7 +255,7 @@ final class OracleRequests {
             }
         });
         OffsetDeleteRequestData data = new OffsetDeleteRequestData().setGroupId(request.data().groupId()).setTopics(known);
-        return service.deleteOffsets(context, data, BUFFERS).handle((response, error) ->
+        return service.deleteOffsets(context, data, OracleRelease.BUFFERS).handle((response, error) ->
             error != null ? request.getErrorResponse(error) : builder.merge(response).build());
     }
 

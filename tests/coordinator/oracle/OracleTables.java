@@ -3,7 +3,6 @@ package org.apache.kafka.coordinator.group;
 import java.util.HashMap;
 import java.util.HashSet;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.timeline.SnapshotRegistry;
 import org.apache.kafka.timeline.TimelineHashMap;
 
@@ -11,7 +10,7 @@ import org.apache.kafka.timeline.TimelineHashMap;
 final class OracleTables {
     /** A table with snapshots. */
     static void run(String[] words, StringBuilder output) {
-        SnapshotRegistry registry = new SnapshotRegistry(new LogContext());
+        SnapshotRegistry registry = new SnapshotRegistry(OracleRelease.LOG);
         TimelineHashMap<Object, String> table = new TimelineHashMap<>(registry, 0);
         registry.idempotentCreateSnapshot(0);
         for (int index = 1; index < words.length; index++) {
