@@ -127,6 +127,35 @@ def test_an_end_after_the_session_is_of_another_time() -> None:
     assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
 
 
+@pytest.mark.parametrize(("begun", "ended", "is_told"), [(20, 0, False), (19, 0, True), (20, 1, True)])
+def test_of_captures_without_any_end_nothing_is_claimed(begun: int, ended: int, is_told: bool) -> None:
+    script = Script("m", "n")
+    script.ends.begun_count = begun
+    for _ in range(ended):
+        script.end(script.flow(1), 2)
+    expected = MemberEnding("open", None, (), SECOND, 10, None)
+    assert script.out("m") == (expected if is_told else None)
+
+
+def test_connections_begin_with_the_answer_to_api_versions() -> None:
+    """Frames of many connections in a capture of one, in which a member falls silent."""
+    path = DATA / "classic-freezes.pcap.xz"
+    capture = Capture(BytesIO(lzma.decompress(path.read_bytes())), "x")
+    events = list(capture.entries_and_ends())
+    first = next(
+        entry for entry in events if isinstance(entry, FrameEntry) and entry.api_name == "ApiVersions"
+    )
+    answer = next(entry for entry in events if isinstance(entry, FrameEntry) and entry.request is first)
+    without_ends = [entry for entry in events if not isinstance(entry, ConnectionEnd)]
+    for times, expected in ((20, {None}), (1, {"open"})):
+        lefts = [
+            event
+            for event in timeline([*[first, answer] * times, *without_ends], ends=True)
+            if isinstance(event, MemberLeft) and event.inferred
+        ]
+        assert {event.ending and event.ending.how for event in lefts} == expected
+
+
 def test_a_connection_on_the_same_ports_is_another() -> None:
     script = Script("m")
     script.end(script.flow(0), 5)

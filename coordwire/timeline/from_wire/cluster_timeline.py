@@ -307,6 +307,8 @@ class ClusterTimeline:
     def _versions_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """The answer to ApiVersions, of which only a refusal says something; its error code comes first."""
         if entry.body[4:6] == _NO_CODE:
+            if self._ends is not None:
+                self._ends.begun_count += 1
             return self._unused_answer(entry)
         message: Any = entry.message
         is_refusal = entry.error is None and message is not None and message.error_code

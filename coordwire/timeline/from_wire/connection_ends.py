@@ -48,6 +48,9 @@ GroupKey = tuple[str, Kind]
 WAITS_NS = 500_000_000
 """A request that is not answered for so long was not read, where others are answered at once."""
 
+MANY_BEGUN = 20
+"""Where so many connections began and none ended, as far as a capture shows, it does not show ends."""
+
 SILENCE_NS = 1_000_000_000
 """A request after so long is remembered beside the one before it, as it may be of a member that is out."""
 
@@ -134,9 +137,12 @@ class SharedClients:
 
 @dataclass(slots=True)
 class ConnectionEnds:
-    """Of all members in some captures. holes: those of the captures, in which answers may be missing."""
+    """Of all members in some captures. holes: those of the captures, in which answers may be missing;
+    begun_count, ended_count: of the connections that began and ended in them."""
 
     holes: Holes = field(default_factory=Holes)
+    begun_count: int = 0
+    ended_count: int = 0
 
     _last_requests: OrderedDict[MemberName, LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
@@ -241,6 +247,7 @@ class ConnectionEnds:
 
     def ends(self, end: ConnectionEnd) -> Outage | None:
         """A FIN or an RST: its broker's outage, if that is one."""
+        self.ended_count += 1
         connection = self._known.get(end.flow)
         if connection is None or connection.end is not None:
             return None
@@ -344,6 +351,8 @@ class ConnectionEnds:
             last = Evidence(name, read)
         last_sent = claim.time_ns(last), claim.packet(last)
         if own.end is None or not claim.admits(_evidence(name, own.end)):
+            if unanswered == (None, None) and not self.ended_count and self.begun_count >= MANY_BEGUN:
+                return None  # written by something that leaves FINs and RSTs out
             return MemberEnding("open", None, (), *last_sent, fetched, *unanswered)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
         heard_ns = last.place.time_ns or 0
