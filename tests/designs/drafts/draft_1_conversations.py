@@ -59,10 +59,10 @@ def knows(world: World) -> Iterator[str]:
 def draft_1_shares() -> Iterator[str]:
     """On Consumer Startup, On Consumer Add, Handling PingRequest with auto_commit and without."""
     world = World(1, consumers="a")
-    world.join("b", auto_commit=False, auto_offset_reset="largest")
+    world.join("b-2", auto_commit=False, auto_offset_reset="largest")
     world.run(100)
     world.consume("a", 8)
-    world.consume("b", 9)
+    world.consume("b-2", 9)
     world.run(4_500)
     yield from lines(world)
     yield from knows(world)
@@ -72,7 +72,7 @@ def draft_1_fails() -> Iterator[str]:
     """A consumer that does not answer: max_ping_retries, handleGroupMemberChange."""
     world = World(1, consumers="b")
     handled(world)
-    world.join("a", ping_interval_ms=1_000, max_ping_retries=2)
+    world.join("a", ping_interval_ms=900, max_ping_retries=2)
     world.run(1_500)
     world.history.clear()
     world.blocked.add(("a", "broker-1"))  # what a answers waits; what it is sent arrives
@@ -122,7 +122,8 @@ def draft_1_fails_over() -> Iterator[str]:
 def draft_1_starts_up() -> Iterator[str]:
     """coordinatorStartup: groups that have owners are known and rebalanced before a consumer comes."""
     world = World(1, consumers="a")
-    world.join("z", group_id="other")
+    world.topic("tt", {0: [1], 1: [2]})
+    world.join("z", group_id="other", topic_count='{"t":1,"tt":1}')
     world.run(200)
     world.cut("a", "broker-2")
     world.cut("z", "broker-2")
@@ -334,6 +335,7 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     """consumerStartup, step 1: at random, another one where it cannot be reached, at last an exception."""
     world = World(1, brokers=5)
     world.crash("broker-4")
+    world.run(7_000)
     for name in "abcdefgh":
         world.join(name, group_id=name)
         world.run(50)
@@ -341,7 +343,7 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     for number in (1, 2, 3, 5):
         world.crash(f"broker-{number}")
     world.history.clear()
-    world.run(10)
+    world.run(600)
     consumer: Any = world.join("z")
     world.run(10)
     yield from lines(world)
