@@ -38,7 +38,7 @@ from coordwire.messages import (
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
+from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 ORDERS = TopicImage(UUID(int=7), "orders", 3)
 
@@ -261,10 +261,21 @@ def test_another_shard_goes_on_from_the_log() -> None:
     for offset in (7, 9):  # the last one counts, here and there
         bench.ask(commit(offset), 8)
         assert committed(bench) == {1: offset}
+    last = commit(9)
+    (partition,) = last.topics[0].partitions
+    partition.committed_leader_epoch, partition.committed_metadata = 4, "from the application"
+    bench.ask(last, 8)
     other_bench = Bench()
     other_bench.shard.load(bench.log, now=other_bench.now)
     assert beat(other_bench, member_id) == 0
     assert committed(other_bench) == {1: 9}
+    topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0, 1])]
+    group = OffsetFetchRequestGroup(group_id="simple", topics=topics)
+    (answer,) = other_bench.ask(OffsetFetchRequest(groups=[group]), 8).groups
+    assert [
+        (one.partition_index, one.committed_offset, one.committed_leader_epoch, one.metadata, one.error_code)
+        for one in answer.topics[0].partitions
+    ] == [(0, -1, -1, "", 0), (1, 9, 4, "from the application", 0)]
 
 
 def test_a_silent_member_is_out_and_an_old_timer_never_fires_after_a_reload() -> None:

@@ -8,7 +8,13 @@ from typing import Any
 
 from coordwire.designs.drafts.actions import Noted
 from coordwire.designs.drafts.draft_settings import BrokerAddress
-from coordwire.messages.draft_1 import Draft1PartitionOffset, Draft1StartRequest, Draft1StopRequest
+from coordwire.designs.drafts.zookeeper_operations import DeleteNode
+from coordwire.messages.draft_1 import (
+    Draft1PartitionOffset,
+    Draft1PingRequest,
+    Draft1StartRequest,
+    Draft1StopRequest,
+)
 from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.transcripts import fetched, lines, nodes, queued
 from tests.designs.drafts.worlds import World
@@ -59,10 +65,10 @@ def knows(world: World) -> Iterator[str]:
 def draft_1_shares() -> Iterator[str]:
     """On Consumer Startup, On Consumer Add, Handling PingRequest with auto_commit and without."""
     world = World(1, consumers="a")
-    world.join("b", auto_commit=False, auto_offset_reset="largest")
+    world.join("b-2", auto_commit=False, auto_offset_reset="largest")
     world.run(100)
     world.consume("a", 8)
-    world.consume("b", 9)
+    world.consume("b-2", 9)
     world.run(4_500)
     yield from lines(world)
     yield from knows(world)
@@ -72,8 +78,10 @@ def draft_1_fails() -> Iterator[str]:
     """A consumer that does not answer: max_ping_retries, handleGroupMemberChange."""
     world = World(1, consumers="b")
     handled(world)
-    world.join("a", ping_interval_ms=1_000, max_ping_retries=2)
+    world.join("a", ping_interval_ms=900, max_ping_retries=2)
+    world.join("d", group_id="h", max_ping_retries=0)
     world.run(1_500)
+    world.blocked.add(("d", "broker-1"))
     world.history.clear()
     world.blocked.add(("a", "broker-1"))  # what a answers waits; what it is sent arrives
     world.run(6_000)
@@ -84,15 +92,20 @@ def draft_1_fails() -> Iterator[str]:
     world.run(10_000)
     world.topic("t", {number: [1] for number in range(6)})
     world.run(1_000)
+    world.topic("tt", {0: [1]})
+    world.join("e", topic_count='{"tt":1}')  # into the group that was left empty
+    world.run(3_000)
     yield from lines(world)
     yield from knows(world)
 
 
 def draft_1_is_late() -> Iterator[str]:
     """num_retries: this is the number of the ping's retry."""
-    world = World(1, consumers="a")
+    world = World(1)
+    world.join("a", max_ping_retries=9)
+    world.run(100)
     world.freeze("a")
-    world.run(5_000)
+    world.run(13_000)
     world.thaw("a")
     world.run(4_000)
     yield from lines(world, since=1_000)
@@ -117,12 +130,19 @@ def draft_1_fails_over() -> Iterator[str]:
     yield from lines(world)
     yield from knows(world)
     yield f"queues of broker-2: {queued(world.nodes['broker-2'].machine)}"
+    world.history.clear()
+    world.tree.apply(world.admin, DeleteNode("/consumers/coordinator"), world.now)
+    world.deliver_events()
+    world.run(5_000)
+    yield from lines(world)
+    yield from knows(world)
 
 
 def draft_1_starts_up() -> Iterator[str]:
     """coordinatorStartup: groups that have owners are known and rebalanced before a consumer comes."""
     world = World(1, consumers="a")
-    world.join("z", group_id="other")
+    world.topic("tt", {0: [1], 1: [2]})
+    world.join("z", group_id="other", topic_count='{"t":1,"tt":1}')
     world.run(200)
     world.cut("a", "broker-2")
     world.cut("z", "broker-2")
@@ -180,7 +200,7 @@ def draft_1_retries() -> Iterator[str]:
 
 def draft_1_need_not() -> Iterator[str]:
     """Rebalance step 3.5: the ownership that is there is that which is computed."""
-    world = World(1, consumers="ab")
+    world = World(1, partitions=12, consumers="ab")
     world.history.clear()
     world.nodes["a"].machine.retry()
     world.drain("a")
@@ -308,6 +328,7 @@ def draft_1_stops() -> Iterator[str]:
         yield f"{[stream.take() for stream in consumer.streams.all()]}"
         yield from told(world, member, "Stop")
         yield f"{consumer.fetching} {fetched(consumer)}"
+        yield from told(world, member, "Ping")
         yield "Start"
         yield from told(world, member, "Start", [("t", "1-0", 5), ("t", "1-3", 7)])
         yield f"{consumer.fetching} {fetched(consumer)} {consumer.threads} {consumer.streams is before}"
@@ -321,9 +342,11 @@ def told(world: World, member: Any, kind: str, *words: Any) -> Iterator[str]:
         for one in words
         for topic, partition, offset in one
     ]
-    world.coordinator.send_to(
-        member, Draft1StopRequest() if kind == "Stop" else Draft1StartRequest(assigned_parts=parts)
-    )
+    requests = {
+        "Ping": Draft1PingRequest(), "Stop": Draft1StopRequest(),
+        "Start": Draft1StartRequest(assigned_parts=parts),
+    }  # fmt: skip
+    world.coordinator.send_to(member, requests[kind])
     world.drain("broker-1")
     before = world.now
     world.run(10)
@@ -334,6 +357,7 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     """consumerStartup, step 1: at random, another one where it cannot be reached, at last an exception."""
     world = World(1, brokers=5)
     world.crash("broker-4")
+    world.run(7_000)
     for name in "abcdefgh":
         world.join(name, group_id=name)
         world.run(50)
@@ -341,7 +365,7 @@ def draft_1_finds_a_broker() -> Iterator[str]:
     for number in (1, 2, 3, 5):
         world.crash(f"broker-{number}")
     world.history.clear()
-    world.run(10)
+    world.run(600)
     consumer: Any = world.join("z")
     world.run(10)
     yield from lines(world)

@@ -10,9 +10,9 @@ from coordwire.dialects.zookeeper import Broker, ClusterId, PartitionState, Topi
 from tests.designs.drafts.cluster import Cluster
 
 
-def broker(number: int, host: str, **settings: Any) -> DetailedDesignBroker:
+def broker(number: int, host: str, port: int = 9092, **settings: Any) -> DetailedDesignBroker:
     return DetailedDesignBroker(
-        BrokerSettings(broker_id=number, address=BrokerAddress(host, 9092), **settings)
+        BrokerSettings(broker_id=number, address=BrokerAddress(host, port), **settings)
     )
 
 
@@ -22,8 +22,9 @@ def test_a_broker_id_in_use_is_an_error() -> None:
     cluster.add("one", broker(1, "one"))
     cluster.run(100)
     cluster.add("two", broker(1, "two"))
+    cluster.add("beside", broker(1, "one", 9093))
     cluster.run(20_000)
-    assert [entry.name for entry in cluster.noted("BrokerIdInUse")] == ["two"]
+    assert [entry.name for entry in cluster.noted("BrokerIdInUse")] == ["two", "beside"]
     assert Broker.parse(cluster.read("/brokers/ids/1") or b"").host == "one"
     cluster.crash("one")
     cluster.run(20_000)
@@ -86,8 +87,8 @@ def test_a_broker_that_moves_has_its_id_at_another_address() -> None:
     cluster.run(1_000)
     cluster.crash("one")
     cluster.run(20_000)
-    cluster.add("moved", broker(1, "moved"))
+    cluster.add("moved", broker(1, "moved", 9094))
     cluster.run(1_000)
     assert cluster.noted("BrokerIdInUse") == []
     brokers = cluster.nodes["two"].machine.brokers
-    assert brokers == {1: BrokerAddress("moved", 9092), 2: BrokerAddress("two", 9092)}
+    assert brokers == {1: BrokerAddress("moved", 9094), 2: BrokerAddress("two", 9092)}

@@ -62,6 +62,12 @@ def test_one_fetcher_for_each_broker_and_a_set_without_leaders() -> None:
     assert (fetchers.fetchers, fetchers.without_leader) == ({"b2": {TWO}}, {ONE})
     fetchers.leader_found(DraftPartition("t", "9"), "b2")  # nobody looks for it
     assert fetchers.fetchers == {"b2": {TWO}}
+    fetchers.failed("b2")
+    assert (fetchers.fetchers, fetchers.without_leader) == ({}, {ONE, TWO})
+    fetchers.leader_found(ONE, "b1")
+    fetchers.start({TWO: 3})  # as if it had just been made
+    assert (fetchers.fetchers, fetchers.without_leader) == ({}, {TWO})
+    assert fetchers.partitions == {TWO: PartitionProgress(3, 3)}
     fetchers.stop()
     assert (fetchers.partitions, fetchers.without_leader, fetchers.fetchers) == ({}, set(), {})
 

@@ -70,12 +70,13 @@ def test_what_a_consumer_writes_and_which_nodes_go_with_it() -> None:
 
 def test_what_a_broker_writes_and_which_nodes_go_with_it() -> None:
     cluster = Cluster()
-    cluster.add("one", broker(1, "one", topics={"orders": 2}, new_cluster_id="c" * 22))
+    cluster.add("one", broker(1, "one", topics={"orders": 2, "others": 3}, new_cluster_id="c" * 22))
     cluster.run(1_000)
     session = cluster.nodes["one"].machine.session
     form = form_of(cluster, "/brokers/ids/1")
     assert (form["host"], form["port"]) == ("one", 9092)
     assert form_of(cluster, "/brokers/topics/orders")["partitions"] == {"0": [1], "1": [1]}
+    assert form_of(cluster, "/brokers/topics/others")["partitions"] == {"0": [1], "1": [1], "2": [1]}
     for path in (
         "/brokers/ids/1",
         *(f"/brokers/topics/orders/partitions/{number}/state" for number in (0, 1)),
@@ -85,12 +86,13 @@ def test_what_a_broker_writes_and_which_nodes_go_with_it() -> None:
         "controller_epoch": 0, "leader": 1, "version": 1, "leader_epoch": 0, "isr": [1],
     }  # fmt: skip
     assert form_of(cluster, "/cluster/id") == {"version": "1", "id": "c" * 22}
+    assert cluster.nodes["one"].machine.cluster_id == "c" * 22
     for path in ("/brokers", "/brokers/ids", "/brokers/topics", "/brokers/topics/orders", "/cluster/id"):
         assert cluster.stat(path).ephemeral_owner == 0
-    cluster.nodes["one"].machine.create_topic("new", 1)
+    cluster.nodes["one"].machine.create_topic("new", 2)
     cluster.drain("one")
     cluster.run(100)
-    assert form_of(cluster, "/brokers/topics/new")["partitions"] == {"0": [1]}
+    assert form_of(cluster, "/brokers/topics/new")["partitions"] == {"0": [1], "1": [1]}
     assert cluster.stat("/brokers/topics/new").ephemeral_owner == 0
     assert cluster.stat("/brokers/topics/new/partitions/0/state").ephemeral_owner == session
     cluster.crash("one")
@@ -280,11 +282,17 @@ def test_partitions_of_one_broker_are_clustered_together() -> None:
 def test_offsets_are_committed_again_and_again() -> None:
     cluster = world("a")
     cluster.run(100)
-    for number in range(1, 4):
-        consumer(cluster, "a").consumed(DraftPartition("t", "0"), 10 * number)
-        consumer(cluster, "a").fetched(DraftPartition("t", "0"), 10 * number + 5)  # waits in its queue
-        cluster.run(60_000)
-        assert cluster.read("/consumers/g/offsets/t/0") == b"%d" % (10 * number)
+    assert cluster.read("/consumers/g/offsets/t/0") is None
+    for offset in (10, 20, 5, 0, 30):  # an application may seek back
+        before = cluster.read("/consumers/g/offsets/t/0")
+        consumer(cluster, "a").consumed(DraftPartition("t", "0"), offset)
+        consumer(cluster, "a").fetched(DraftPartition("t", "0"), offset + 5)  # waits in its queue
+        consumer(cluster, "a").consumed(DraftPartition("t", "9"), 7)  # what it does not own
+        cluster.run(59_000)
+        assert cluster.read("/consumers/g/offsets/t/0") == before
+        cluster.run(1_000)
+        assert cluster.read("/consumers/g/offsets/t/0") == b"%d" % offset
+    assert cluster.read("/consumers/g/offsets/t/9") is None
     cluster.crash("a")
     join(cluster, "b")
     cluster.run(10_000)  # "so that it can resume from those offsets"

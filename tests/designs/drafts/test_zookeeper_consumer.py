@@ -202,6 +202,8 @@ def test_a_listener_hears_of_each_rebalance(version: Any) -> None:
     consumer, calls = ZooKeeperConsumer(config), Calls()
     consumer.set_consumer_rebalance_listener(calls)
     cluster.add("a", consumer)
+    with pytest.raises(MessageStreamsExist):  # there are streams, though nothing is fetched yet
+        consumer.set_consumer_rebalance_listener(Calls())
     cluster.run(100)
     consumer.consumed(DraftPartition("t", "3"), 7)
     join(cluster, "b", kafka_version=version)
@@ -261,9 +263,10 @@ def test_a_consumer_that_does_not_commit_by_itself_does_not_when_it_leaves() -> 
     assert cluster.read("/consumers/g/offsets/t/1") is None
 
 
-def test_an_application_commits_when_it_wants() -> None:
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_an_application_commits_when_it_wants(by_itself: bool) -> None:
     cluster = world()
-    consumer = join(cluster, "a", auto_commit_enable=False)
+    consumer = join(cluster, "a", auto_commit_enable=by_itself)
     cluster.run(100)
     consumer.consumed(DraftPartition("t", "1"), 7)
     consumer.commit()
@@ -282,6 +285,15 @@ def test_each_group_has_its_offsets() -> None:
     cluster.run(61_000)
     assert cluster.read("/consumers/a/offsets/t/1") == b"7"
     assert cluster.read("/consumers/b/offsets/t/1") == b"3"
+
+
+def test_a_consumers_id_may_have_hyphens() -> None:
+    """A thread's id ends with its number."""
+    cluster = world()
+    for name in ("host-1-a", "host-1-b"):
+        join(cluster, name)
+    cluster.run(30_000)
+    assert owned(cluster) == {"0": "host-1-a", "1": "host-1-a", "2": "host-1-b", "3": "host-1-b"}
 
 
 def test_consumers_may_read_different_topics() -> None:
@@ -423,6 +435,8 @@ def test_queues_are_cleared_before_offsets_are_committed() -> None:
     streams = consumer.streams.all()
     fetch(consumer, p3=5)
     assert [consumer.take("t", "a-0") for _ in range(2)] == [(DraftPartition("t", "3"), at) for at in (0, 1)]
+    fetch(consumer, p2=4)
+    fetch(consumer, p1=4)  # two chunks in the queue, beside the one that is iterated over
     join(cluster, "b")
     cluster.run(10_000)
     assert consumer.take("t", "a-0") is None

@@ -6,6 +6,7 @@ answers are bytes in between.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 from uuid import UUID, uuid4
@@ -217,6 +218,46 @@ def test_offsets_are_fetched_again_while_one_partition_of_them_is_refused(
     is_loading = False
     group.run(10_000)
     assert {partition for partition, *_ in group.began} == set(PARTITIONS)
+
+
+def test_a_commit_is_tried_again_while_one_of_its_offsets_is_refused() -> None:
+    """As often as offsets.commit.max.retries says, after the backoff each time."""
+    group, manager = Group(1), OffsetManager()
+    times: list[int] = []
+
+    def answer(request: Message, now: int) -> Any:
+        reply = manager(request, now)
+        if isinstance(reply, OffsetCommitResponse):
+            times.append(now)
+            reply.topics[0].partitions[1].error_code = ErrorCode.NOT_COORDINATOR
+        return reply
+
+    group.cluster.offset_manager = answer
+    group.start("a", KAFKA | {"auto_commit_enable": False, "offsets_commit_max_retries": 3})
+    group.run(1_500)
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    consumer.commit_offsets({PARTITIONS[0]: 7, PARTITIONS[1]: 8}, retry_on_failure=True)
+    group.cluster.drain("a1")
+    group.cluster.run(20_000)
+    gaps = [after - before for before, after in pairwise(times)]
+    assert len(gaps) == 3
+    assert min(gaps) >= 1_000
+    assert consumer.offsets.committed == {PARTITIONS[0]: 7}
+
+
+def test_an_application_commits_offsets_of_partitions_that_it_does_not_own() -> None:
+    group = Group(2)
+    group.start("a", {"auto_commit_enable": False})
+    group.start("b", {"auto_commit_enable": False})
+    group.cluster.run(20_000)
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    offsets = dict.fromkeys(PARTITIONS, 5)
+    assert consumer.owned.keys() < offsets.keys()
+    consumer.commit_offsets(offsets)
+    group.cluster.drain("a1")
+    group.cluster.run(100)
+    assert consumer.offsets.committed == offsets
+    assert {group.cluster.read(f"/consumers/g/offsets/t/{one.partition}") for one in PARTITIONS} == {b"5"}
 
 
 def test_each_commit_has_the_whole_timeout_of_its_own() -> None:
