@@ -84,7 +84,7 @@ def event_texts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], _Text, _Tex
         _function_of(
             title
             + "".join(f",{_part(cls, name)}" for name in names[:cluster])
-            + "{cluster_text(row.cluster)}"
+            + '{"" if row.cluster is None else cluster_text(row.cluster)}'
             + "".join(f",{_part(cls, name)}" for name in names[cluster + 1 : shared])
         ),
         _function_of("".join(f",{_part(cls, name)}" for name in names[shared:]) + "}}"),
@@ -190,7 +190,7 @@ def _value_text(value: Any) -> str:
 
 
 _WRITERS: dict[str, Any] = {
-    "cluster_text": lambda cluster: "" if cluster is None else f',"cluster":{quoted(cluster)}',
+    "cluster_text": lambda cluster: f',"cluster":{quoted(cluster)}',
     "constants": {True: "true", False: "false"},
     "error_text": _error_text,
     "length_text": lambda length_ns: repr(milliseconds(length_ns)),

@@ -34,6 +34,7 @@ __all__ = [
     "LagMeasured",
     "LagReason",
     "Leaving",
+    "LostMember",
     "MemberEnding",
     "MemberJoined",
     "MemberLeft",
@@ -132,6 +133,14 @@ class Moved(NamedTuple):
     partition: int
     before: str | None
     after: str | None
+
+
+class LostMember(NamedTuple):
+    """A member whose connection ended. ended_ns, packet: of the FIN or RST."""
+
+    member_id: str
+    ended_ns: int
+    packet: int | None
 
 
 class Idle(NamedTuple):
@@ -302,6 +311,8 @@ class RebalanceEnded(GroupEvent):
     partitions that had no consumer, as far as that ended with this rebalance. waiting_for: where it was given
     up or is not finished, the members that had not taken up what they were given, as far as that is known.
     standby: of a streams group whose traffic is read, the members' standby tasks, of those that have any.
+    lost: where it is not finished, the members without which it can't end, and whose connections had ended,
+    as far as a capture shows that: their sessions were not over.
     """
 
     kind: Kind
@@ -326,6 +337,7 @@ class RebalanceEnded(GroupEvent):
     client_id: str | None = None
     waiting_for: tuple[str, ...] = ()
     standby: tuple[Assignment, ...] = ()
+    lost: tuple[LostMember, ...] = ()
 
     @property
     def idle_ns(self) -> int:

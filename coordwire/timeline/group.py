@@ -26,6 +26,7 @@ from coordwire.timeline.events import (
     Idle,
     Kind,
     Leaving,
+    LostMember,
     MemberJoined,
     MemberLeft,
     Moved,
@@ -373,6 +374,7 @@ class Group:
             tuple(assignments), tuple(moved), idle, trigger.client_id,
             self.late(rebalance) if outcome in ("superseded", "unfinished") else (),
             () if outcome == "superseded" else self._standby(),
+            self._lost(rebalance) if outcome == "unfinished" else (),
         ))  # fmt: skip
 
     def _joined(self, rebalance: Rebalance) -> tuple[str, ...]:
@@ -404,6 +406,21 @@ class Group:
             for name, member in self.members.items()
             if name not in rebalance.joined and member.asked_ns > began_ns
         )
+
+    def _lost(self, rebalance: Rebalance) -> tuple[LostMember, ...]:
+        """The members that a rebalance can't end without, and whose connections ended."""
+        if len(self.members) > MOST_LATE:
+            return ()
+        if rebalance.generation is None:
+            waiting = self.members.keys() - rebalance.joined
+        else:
+            waiting = rebalance.unsynced_named | rebalance.unjoined
+        every = []
+        for name, member in self.members.items():
+            end = self.connections.end_of(MemberName(self.group, name)) if name in waiting else None
+            if end is not None and not member.away:
+                every.append(LostMember(name, end.time_ns, end.packet))
+        return tuple(every)
 
     def assigned(self) -> dict[str, Owned]:
         """What each member has, as far as that is known."""

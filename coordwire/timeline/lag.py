@@ -6,12 +6,14 @@ end that moves, with what groups have committed there, at most once a second for
 bounded, the oldest is forgotten; a commit in a transaction counts from its end on; a lag below 0 has a
 reason, and is measured again once the end is seen after the commit, even where that did not move. A topic
 that is deleted, or made anew under its name, has other partitions: offsets of the one before are not compared
-with their ends, and go when they are the oldest.
+with their ends, and go when they are the oldest. An end that comes with the topic's name may be the new
+one's, of which nothing is known yet: if a commit is beyond it, that is reported once the topic has not turned
+out to be another one for a while.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -26,6 +28,12 @@ MOST = 100_000
 
 MOST_AT_ONCE = 100
 """So many groups are compared with an end that moves; of more, those whose turn was longest ago."""
+
+DOUBT_NS = 60_000_000_000
+"""For so long a commit beyond an end may be one of the topic before."""
+
+MOST_DOUBTS = 1_000
+"""Of one topic, and topics."""
 
 APART_NS = 1_000_000_000
 """Between two lags that differ only by the partition's end."""
@@ -53,10 +61,12 @@ class Lag:
         self._anew: OrderedDict[str, str | int] = OrderedDict()
         self._lives: OrderedDict[str, int] = OrderedDict()  # of groups that were deleted
         self._deletions = 0
+        self._doubts: OrderedDict[str, deque[LagMeasured]] = OrderedDict()
 
     def made_anew(self, topic: str, topic_id: str) -> None:
         """The topic of this name is the one with this id, and was another one before."""
         remember(self._anew, topic, topic_id, MOST)
+        self._doubts.pop(topic, None)
 
     def group_deleted(self, group: str) -> None:
         """The group was deleted, with what it committed."""
@@ -67,6 +77,7 @@ class Lag:
         """The topic of this name was deleted."""
         self._deletions += 1
         remember(self._anew, topic, self._deletions, MOST)
+        self._doubts.pop(topic, None)
 
     def _partition(self, name: TopicPartition) -> Partition:
         anew = self._anew.get(name.topic)
@@ -89,8 +100,41 @@ class Lag:
         measured = self._measure(group, partition, key, place, at_once=True)
         return () if measured is None else (measured,)
 
-    def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
-        """A partition's high watermark."""
+    def ends(
+        self, partition: TopicPartition, offset: int, place: Seen, *, may_be_anew: bool = False
+    ) -> Iterable[LagMeasured]:
+        """A partition's high watermark. may_be_anew: whether the topic may be another one than the one that
+        is known by its id."""
+        every = self._beyond_doubt(partition.topic, place.time_ns or 0) if self._doubts else []
+        for measured in self._ends_at(partition, offset, place):
+            if measured.reason == _BEYOND and (may_be_anew or partition.topic in self._doubts):
+                self._doubt(measured)
+            else:
+                every.append(measured)
+        return every
+
+    def _doubt(self, measured: LagMeasured) -> None:
+        doubts = self._doubts.get(measured.topic)
+        if doubts is None:
+            doubts = deque(maxlen=MOST_DOUBTS)
+            remember(self._doubts, measured.topic, doubts, MOST_DOUBTS)
+        doubts.append(measured)
+
+    def _beyond_doubt(self, topic: str, now_ns: int) -> list[LagMeasured]:
+        """What is certain by now."""
+        doubts = self._doubts.get(topic)
+        if not doubts or now_ns - (doubts[0].time_ns or 0) < DOUBT_NS:
+            return []
+        del self._doubts[topic]
+        return list(doubts)
+
+    def finish(self) -> Iterator[LagMeasured]:
+        """What the end of the input leaves."""
+        for doubts in self._doubts.values():
+            yield from doubts
+        self._doubts.clear()
+
+    def _ends_at(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
         key = self._partition(partition) if self._anew else partition
         if offset < 0 or (self._ends.get(key) == offset and key not in self._beyond):
             return ()

@@ -33,7 +33,7 @@ KEYS = {
     "rebalanceEnded": [
         "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
         "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
-        "moved", "idle", "clientId", "waitingFor", "standby",
+        "moved", "idle", "clientId", "waitingFor", "standby", "lost",
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
     "groupConverted": ["kindBefore", "kind", "memberId", "inferred"],

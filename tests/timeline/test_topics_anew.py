@@ -168,3 +168,49 @@ def test_the_id_of_the_topic_that_is_decides_nothing_else() -> None:
     end_by_id(script, 2, 7)
     commit_by_id(script, 2, 3)
     assert told(script) == [(3, 7, 4, None)]
+
+
+@pytest.mark.parametrize("offsets", [[0, 7], [7]])
+def test_an_end_by_name_may_be_that_of_a_topic_whose_id_is_not_known_yet(offsets: list[int]) -> None:
+    """Some client asks for the new topic before any has Metadata of it."""
+    script = Script()
+    for request, response in [metadata(1)]:
+        script.answer(script.ask(request, "a"), response)
+    end(script, 100)
+    commit(script, 80)
+    for offset in offsets:
+        script.now += 2
+        end(script, offset)
+    request, response = metadata(2)
+    script.answer(script.ask(request, "a"), response)
+    script.now += 2
+    commit(script, 3)
+    script.now += 2
+    end(script, 9)
+    assert told(script) == [(80, 100, 20, None), (3, 9, 6, None)]
+
+
+def test_a_commit_beyond_an_end_is_reported_once_the_topic_has_stayed_for_a_while() -> None:
+    script = Script()
+    script.answer(script.ask(metadata(1)[0], "a"), metadata(1)[1])
+    end(script, 100)
+    commit(script, 80)
+    script.now += 2
+    end(script, 7)
+    script.now += 61
+    end(script, 7)
+    commit(script, 5)
+    assert told(script) == [(80, 100, 20, None), (80, 7, -73, "committed_beyond_end"), (5, 7, 2, None)]
+
+
+def test_an_end_by_id_is_in_no_doubt() -> None:
+    script = Script()
+    script.answer(script.ask(metadata(1)[0], "a"), metadata(1)[1])
+    end_by_id(script, 1, 100)
+    commit_by_id(script, 1, 80)
+    script.now += 2
+    end_by_id(script, 1, 7)
+    script.now += 2
+    commit_by_id(script, 1, 5)
+    beyond = (80, 7, -73, "committed_beyond_end")
+    assert told(script) == [(80, 100, 20, None), beyond, (5, 7, 2, None)]

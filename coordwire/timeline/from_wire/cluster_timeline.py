@@ -67,6 +67,8 @@ __all__ = ["SECOND_CLUSTER", "USED_APIS", "ClusterTimeline", "DialectGroups", "T
 _Handler = Callable[[FrameEntry], Iterable[GroupEvent]]
 
 MOST_UNANSWERED = 10_000
+FETCHES_BY_ID = 13
+"""The version of Fetch that has topics' ids instead of their names."""
 
 _HEARTBEAT, _API_VERSIONS, _METADATA = map(int, (ApiKey.HEARTBEAT, ApiKey.API_VERSIONS, ApiKey.METADATA))
 _DELETE_GROUPS = int(ApiKey.DELETE_GROUPS)
@@ -256,7 +258,8 @@ class ClusterTimeline:
         if not (_has_text(request_entry) or _was_read(request_entry)):
             return ()
         self._opens(request_entry)
-        return self._commits.ends(ends, place_of(entry)) if ends else ()
+        by_name = (entry.api_version or 0) < FETCHES_BY_ID
+        return self._commits.ends(ends, place_of(entry), by_name=by_name) if ends else ()
 
     def _other_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """An answer about something else than a group's members."""
@@ -414,6 +417,7 @@ class ClusterTimeline:
         if self._dialect_groups is not None:
             yield from self._dialect_groups.finish(self._last)
         yield from self._commits.costs.finish()
+        yield from self._commits.lag.finish()
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""

@@ -62,6 +62,7 @@ class Clusters:
 
     def __init__(self) -> None:
         self.every: list[FoundCluster] = []
+        self.several = False
         self.changes = 0
         self._ids: dict[str, FoundCluster] = {}
         self._brokers: OrderedDict[BrokerKey, FoundCluster] = OrderedDict()
@@ -69,10 +70,6 @@ class Clusters:
         self._captures: OrderedDict[str, FoundCluster] = OrderedDict()  # the first of each
         self._clients: OrderedDict[tuple[str, str, str | None], FoundCluster | None] = OrderedDict()
         self._topics: OrderedDict[tuple[int, str], OrderedDict[str, tuple[int, BrokerKey]]] = OrderedDict()
-
-    @property
-    def several(self) -> bool:
-        return len(self.every) > 1
 
     def learn(self, entry: FrameEntry, message: Any, *, ahead: bool = False) -> None:
         """An answer of one of `CLUSTER_APIS`, read whole. ahead: whether it is read before its time, so that
@@ -123,6 +120,7 @@ class Clusters:
             return self.every[0]
         cluster = FoundCluster(len(self.every), cluster_id, address)
         self.every.append(cluster)
+        self.several = len(self.every) > 1
         if cluster_id is not None:
             self._ids[cluster_id] = cluster
         return cluster

@@ -46,6 +46,9 @@ class Topics(Protocol):
     def name_of(self, topic: str) -> str:
         """A topic's name by its id."""
 
+    def is_known(self, name: str) -> bool:
+        """Whether the id of the topic of a name is known."""
+
     def is_past(self, topic_id: str) -> bool:
         """Whether the topic of an id was deleted, or another one has its name now."""
 
@@ -143,12 +146,14 @@ class Commits:
                     ends.append((_new(TopicPartition, (name, part.partition_index)), part.high_watermark))
         return ends
 
-    def ends(self, ends: Iterable[PartitionEnd], place: Seen) -> list[GroupEvent]:
-        """Fetch, answered."""
+    def ends(self, ends: Iterable[PartitionEnd], place: Seen, *, by_name: bool) -> list[GroupEvent]:
+        """Fetch, answered. by_name: whether topics have names in it."""
         events: list[GroupEvent] = []
         see, see_cost = self.lag.ends, self.costs.ends
         for partition, offset in ends:
-            events += see(partition, offset, place)
+            events += see(
+                partition, offset, place, may_be_anew=by_name and self._topics.is_known(partition.topic)
+            )
             events += see_cost(partition)
         return events
 
@@ -165,7 +170,8 @@ class Commits:
                 topic_partition = TopicPartition(topic.name, part.partition_index)
                 if topic_partition in requested and part.error_code == 0:
                     offset = max(part.old_style_offsets, default=part.offset)
-                    yield from self.lag.ends(topic_partition, offset, place)
+                    is_known = self._topics.is_known(topic.name)
+                    yield from self.lag.ends(topic_partition, offset, place, may_be_anew=is_known)
                     yield from self.costs.ends(topic_partition)
 
     # --- transactions ---

@@ -71,6 +71,10 @@ class TopicsById:
             self._ids[name] = ""
             self.changes += 1
 
+    def is_known(self, name: str) -> bool:
+        """Whether the id of the topic of a name is known."""
+        return bool(self._ids.get(name))
+
     def is_past(self, topic_id: str) -> bool:
         """Whether the topic of an id was deleted, or another one has its name now."""
         name = self._names.get(topic_id)

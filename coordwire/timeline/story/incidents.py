@@ -48,6 +48,9 @@ MOST_REFUSALS = 8
 MOST_TOPICS = 3
 """So many topics are named with a refusal."""
 
+MOST_LOST = 4
+"""So many members whose connections ended are named with a rebalance."""
+
 MOST_RESETS = 6
 """So many partitions of one request are named."""
 
@@ -316,6 +319,17 @@ def _length(
     if refused:
         name, times = refused.most_common(1)[0]
         text += f", whose requests were refused meanwhile ({name} × {times:,})"
+    for lost in part.lost[:MOST_LOST]:
+        name, ended = (
+            numbers.name(lost.member_id),
+            f"ended at {clock(lost.ended_ns)}{_packets([lost.packet])}",
+        )
+        is_named = lost.member_id in waiting
+        text += (
+            f"; the connection of {name} {ended}"
+            if is_named
+            else f", without {name}, whose connection {ended}"
+        )
     return text
 
 

@@ -14,9 +14,9 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from coordwire.capture.printable import Pieces, shown
-from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, RebalanceEnded
+from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, RebalanceEnded, TopicPartition
 from coordwire.timeline.story.member_numbers import MemberNumbers
-from coordwire.timeline.story.wording import clock, duration
+from coordwire.timeline.story.wording import LONG_NAMES, clock, count, duration, ranges
 
 __all__ = ["HEADS", "NUMBERS", "WHY", "TableRow", "causes", "cells", "is_bad", "rows", "table"]
 
@@ -188,6 +188,7 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
     texts = []
     for cause, members in by_cause.items():
         text = _WHY[cause].format(numbers.names(members) or numbers.name(None, clients.get(cause)))
+        text += _own_changes(row.last) if list(by_cause) == ["assignment_changed"] else ""
         several = cause == "new_member" and len({*members} - {None}) > 1
         texts.append(text.replace(" joins", " join") if several else text)
     reason = next(
@@ -198,6 +199,25 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
         return f"{len(row.parts):,} times: {', '.join(texts)}" + (f"; {idle:,} not needed" if idle else "")
     outcome = _OUTCOMES.get(row.last.outcome)
     return ", ".join(texts) + (f": {shown(reason)}" if reason else "") + (f"; {outcome}" if outcome else "")
+
+
+def _own_changes(event: RebalanceEnded) -> str:
+    """The partitions that the coordinator added to what members have, and those that it took from all."""
+    added = [TopicPartition(part.topic, part.partition) for part in event.moved if part.before is None]
+    gone = [TopicPartition(part.topic, part.partition) for part in event.moved if part.after is None]
+    texts = []
+    for partitions, deed in ((added, "added"), (gone, "gone")):
+        names = shown(ranges(partitions))
+        if len(names) > LONG_NAMES:
+            names = f"{count(len(partitions), 'partition')} of {_topics(partitions)}"
+        texts += [f"{names} {deed}"] if partitions else []
+    return f": {', '.join(texts)}" if texts else ""
+
+
+def _topics(partitions: Iterable[TopicPartition]) -> str:
+    """A topic's name, or how many there are."""
+    topics = {partition.topic for partition in partitions}
+    return shown(*topics) if len(topics) == 1 else count(len(topics), "topic")
 
 
 def cells(row: TableRow, numbers: MemberNumbers) -> list[str]:
