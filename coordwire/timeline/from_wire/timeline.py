@@ -23,7 +23,7 @@ from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
 from coordwire.enums import ErrorCode
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 from coordwire.timeline.events import CaptureHole, CoordinatorFound, ErrorMet, GroupDeleted, GroupEvent, Kind
 from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
@@ -115,7 +115,26 @@ def timeline(
 
 
 class Timeline:
-    """As `timeline`, entry by entry."""
+    """The events of groups, entry by entry: `timeline` gives those of all entries at once.
+
+    >>> from coordwire.broker.harness import Kafka
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ConsumerGroupHeartbeatRequest
+    >>> from coordwire.timeline import Timeline
+    >>> join = ConsumerGroupHeartbeatRequest(
+    ...     group_id="g",
+    ...     member_id="m",
+    ...     rebalance_timeout_ms=9,
+    ...     subscribed_topic_names=["orders"],
+    ...     topic_partitions=[],
+    ... )
+    >>> timeline = Timeline()
+    >>> with Kafka() as kafka, connect_sync(kafka.bootstrap) as client:
+    ...     _ = client.request(join)
+    ...     events = [event for entry in kafka.traffic.entries() for event in timeline.feed(entry)]
+    >>> timeline
+    <Timeline: 1 group>
+    """
 
     def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
         self._ends = ConnectionEnds() if ends else None
@@ -146,6 +165,9 @@ class Timeline:
             **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
+
+    def __repr__(self) -> str:
+        return f"<Timeline: {counted(sum(1 for _ in self._groups), 'group')}>"
 
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one."""
