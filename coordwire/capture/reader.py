@@ -63,6 +63,17 @@ class Capture:
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
     that moment.
     Raises `CodecUnavailable` for compressed input whose library isn't installed.
+
+        >>> from io import BytesIO
+        >>> from coordwire import encode_request
+        >>> from coordwire.capture import Capture
+        >>> from coordwire.messages import HeartbeatRequest
+        >>> frame = encode_request(HeartbeatRequest(group_id="orders"), version=4, correlation_id=7)
+        >>> capture = Capture(BytesIO(frame), "frames.bin")
+        >>> capture
+        <Capture 'frames.bin' of frames>
+        >>> [entry.message.group_id for entry in capture.entries()]
+        ['orders']
     """
 
     def __init__(
@@ -106,6 +117,9 @@ class Capture:
             known = ", ".join(FORMATS)
             description = "a broker's log segment" if self.format == "segment" else "an unknown format"
             raise Malformed(f"not a readable format: expected {known}, got {description}", 0)
+
+    def __repr__(self) -> str:
+        return f"<Capture {self.name!r} of {self.format}>"
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""

@@ -133,7 +133,7 @@ def coordinator_topics(request: Message, to: int | str | None = None) -> list[st
     """The topics of the coordinators that are looked up for a request, by itself or before it: a broker that
     is asked for a coordinator makes its topic where there is none (Kafka's KafkaApis.getCoordinator).
 
-    to: as `targets` has it, or a node's id or "every", for which nothing is looked up. Raises
+    to: the argument of `targets`, or a node's id or "every", for which nothing is looked up. Raises
     `RequestFailed`.
     """
     if isinstance(request, FindCoordinatorRequest):

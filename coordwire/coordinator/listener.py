@@ -52,7 +52,19 @@ class GroupsInLog(Protocol):
 
 
 class GroupListener:
-    """A listener that ignores all reports. Times are the shard's, in milliseconds."""
+    """A listener that ignores all reports. Times are the shard's, in milliseconds.
+
+    >>> from coordwire.coordinator import GroupListener, Shard
+    >>> class Report(GroupListener):
+    ...     def loaded(self, now: int) -> None:
+    ...         print("loaded at", now)
+    >>> shard = Shard(listener=Report())
+    >>> shard.load([], now=5)
+    loaded at 5
+    """
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
     # --- the partition and its log ---
 

@@ -38,7 +38,7 @@ from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, IncomingRequest, Writes, nobody_waits
 from coordwire.enums import ErrorCode
-from coordwire.errors import Malformed
+from coordwire.errors import Malformed, counted
 from coordwire.logs import LogRecord
 
 __all__ = ["Shard", "ShardStatus"]
@@ -64,7 +64,19 @@ _new = object.__new__
 
 
 class Shard:
-    """The coordinator of one partition; it has none until `load`."""
+    """The coordinator of one partition; it has none until `load`.
+
+    >>> from coordwire.coordinator import Answer, RequestContext, Shard
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> shard = Shard()
+    >>> shard.load([], now=0)
+    >>> context = RequestContext(client_id="till-3", client_host="/192.0.2.7", new_id=lambda: "1")
+    >>> ticket = shard.handle(ListGroupsRequest(), version=4, now=0, context=context)
+    >>> [effect.response.groups for effect in shard.effects() if isinstance(effect, Answer)]
+    [[]]
+    >>> shard
+    <Shard 0: 0 groups>
+    """
 
     def __init__(
         self,
@@ -114,6 +126,9 @@ class Shard:
     def topics(self) -> TopicsImage:
         """The cluster's topics, as `set_topics` gave them."""
         return self._state.topics
+
+    def __repr__(self) -> str:
+        return f"<Shard {self.partition}: {counted(len(self.groups), 'group')}>"
 
     def answer(self, response: Message) -> int:
         """Answer a request that the shard does not need to see; returns the ticket."""

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from coordwire._dataclasses import dataclass
 from coordwire.coordinator.xxh3 import xxh3_64
+from coordwire.errors import counted
 
 __all__ = [
     "INTERNAL_TOPICS",
@@ -70,6 +71,14 @@ class TopicsImage:
     """An image of all topics, by name and by id.
 
     version: of the cluster's metadata; where it is not given, a shard counts its images.
+
+        >>> from uuid import UUID
+        >>> from coordwire.coordinator import TopicImage, TopicsImage
+        >>> topics = TopicsImage([TopicImage(UUID(int=7), "orders", 2)])
+        >>> topics.changed({"payments": TopicImage(UUID(int=8), "payments", 4)})
+        <TopicsImage: 2 topics>
+        >>> topics.find("orders").partitions
+        2
     """
 
     def __init__(self, topics: Iterable[TopicImage] = (), *, version: int | None = None) -> None:
@@ -79,6 +88,9 @@ class TopicsImage:
         self._base: object = None
         self._delta: tuple[list[TopicImage], list[TopicImage]] = [], []
         self._token = object()
+
+    def __repr__(self) -> str:
+        return f"<TopicsImage: {counted(len(self._by_name), 'topic')}>"
 
     def changed(self, topics: Mapping[str, TopicImage | None], *, version: int | None = None) -> TopicsImage:
         """The next image, in which these names mean other topics, or none.

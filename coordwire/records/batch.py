@@ -102,6 +102,13 @@ class RecordBatch(_Opened):
     Iterating raises `CorruptBatch` (a wrong checksum, garbage in the codec, a malformed record: reason, byte
     offset in what was read, path such as "records[17].key"), `LimitExceeded` if more comes out of the codec
     than `coordwire.limits` allows, `CodecUnavailable` if its library isn't installed.
+
+        >>> from coordwire.records import Record, batches, encode_batch
+        >>> batch = next(batches(encode_batch([Record(value=b"tea"), Record(value=b"milk")], base_offset=7)))
+        >>> batch
+        <RecordBatch of magic 2 at byte 0: 82 bytes, last offset 8, none>
+        >>> [(record.offset, record.value) for record in batch]
+        [(7, b'tea'), (8, b'milk')]
     """
 
     __slots__ = ()

@@ -20,7 +20,7 @@ from mmap import mmap
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from coordwire._speedups import native as speedups
-from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange, counted
 from coordwire.records import backend
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
@@ -72,6 +72,14 @@ class Batches(_Walk, Iterator[T], Generic[T]):
 
     position: the byte at which the next batch would begin. reads_natively: whether the native half knows the
     layout of its batches.
+
+        >>> from coordwire.records import Record, batches, encode_batch
+        >>> data = encode_batch([Record(value=b"tea")], base_offset=7)
+        >>> reader = batches(data + b"not a batch", on_error="skip")
+        >>> [record.value for batch in reader for record in batch]
+        [b'tea']
+        >>> reader
+        <Batches at byte 71 of 82: 0 ranges skipped>
     """
 
     reads_natively = True
@@ -109,6 +117,10 @@ class Batches(_Walk, Iterator[T], Generic[T]):
     def skipped(self) -> list[UnreadableRange]:
         """The ranges passed over so far."""
         return []
+
+    def __repr__(self) -> str:
+        skipped = counted(len(self.skipped), "range")
+        return f"<Batches at byte {self.position} of {len(self._view)}: {skipped} skipped>"
 
     if TYPE_CHECKING:
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Never
 
 from coordwire._speedups import native as speedups
-from coordwire.errors import NotInVersion, OutOfRange, WrongType
+from coordwire.errors import NotInVersion, OutOfRange, WrongType, counted
 from coordwire.records import backend
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
 from coordwire.records.batch_writer import BatchWriter, integer
@@ -52,6 +52,15 @@ class RecordBatchBuilder(_Builder):
     `size`; None for no other bound than Kafka's own.
 
     Raises `WrongType`, `OutOfRange`, or `NotInVersion` for what the magic can't carry.
+
+        >>> from coordwire.records import Record, RecordBatchBuilder, batches
+        >>> builder = RecordBatchBuilder(base_offset=7, limit=100)
+        >>> [builder.append(Record(value=bytes(20))) for _ in range(3)]
+        [True, False, False]
+        >>> builder
+        <RecordBatchBuilder: 1 record, 88 bytes, none>
+        >>> next(batches(builder.build())).last_offset
+        7
     """
 
     __slots__ = (
@@ -129,6 +138,9 @@ class RecordBatchBuilder(_Builder):
         self._producer = (producer_id, producer_epoch, base_sequence)
         self._last_offset = last_offset
         self._max_timestamp = max_timestamp
+
+    def __repr__(self) -> str:
+        return f"<RecordBatchBuilder: {counted(self.count, 'record')}, {self.size} bytes, {self.codec}>"
 
     def __reduce__(self) -> Never:
         raise TypeError("a batch in the making can't be copied")

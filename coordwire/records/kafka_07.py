@@ -167,7 +167,7 @@ def batches(
     """The messages in `buffer`, lazily and without copying: what Kafka 0.7 fetched, produced or stored.
 
     position: the offset of the first byte: the one that was fetched from, or a log file's name. on_error,
-    check_records, the errors and what is left at the end: as `coordwire.records.batches` has them.
+    check_records, the errors and what is left at the end: those of `coordwire.records.batches`.
     """
 
     def opened(view: memoryview, offset: int) -> RecordBatch:
@@ -183,7 +183,7 @@ def fetch(
 
     read: gives the bytes of the log from an offset on, at most so many (max_bytes, from 1). Where these are
     not even one message, twice as many are asked for, up to most_bytes. Raises `LimitExceeded` for a message
-    that is larger, `OutOfRange`; iterating raises as `batches` has it.
+    that is larger, `OutOfRange`; iterating raises what iterating `batches` does.
     """
     if max_bytes < 1:
         raise OutOfRange(f"expected at least 1 byte, got {max_bytes}", "max_bytes")

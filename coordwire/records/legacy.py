@@ -63,6 +63,10 @@ class LegacyBatch(RecordBatch):
 
     What message sets don't have is as in a batch without it: producer id, epochs and sequences are -1.
     `last_offset` is its own offset; `base_offset` of a wrapper has to decompress it and raises as iterating.
+
+        >>> from coordwire.records import Record, batches, encode_batch
+        >>> next(batches(encode_batch([Record(0, 5, b"k", b"v")], magic=1)))
+        <LegacyBatch of magic 1 at byte 0: 36 bytes, last offset 0, none>
     """
 
     __slots__ = ()

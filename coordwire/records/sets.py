@@ -47,7 +47,7 @@ class RecordSet(NamedTuple):
         self, *, on_error: Literal["report"], check_records: bool = True
     ) -> Batches[RecordBatch | UnreadableRange]: ...
     def batches(self, *, on_error: OnError = "raise", check_records: bool = True) -> Any:
-        """Its batches, lazily; the arguments and what is raised: as `coordwire.records.batches` has them.
+        """Its batches, lazily; the arguments and errors are those of `coordwire.records.batches`.
 
         A piece of a snapshot (`unaligned_records`) may begin within a batch: "skip" finds the next one.
         """

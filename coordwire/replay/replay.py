@@ -177,7 +177,24 @@ class _Waiting:
 
 
 class Replay:
-    """One replay. settings: of the cluster; timeout_s: for each answer. totals: what was done so far."""
+    """One replay. settings: of the cluster; timeout_s: for each answer. totals: what was done so far.
+
+    >>> import asyncio
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.broker.harness import Traffic
+    >>> from coordwire.client import ClientSettings, addresses, connect
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> from coordwire.replay import Replay
+    >>> async def main() -> list[str | None]:
+    ...     traffic = Traffic()
+    ...     async with Broker(traffic=traffic) as broker, connect(broker.bootstrap) as client:
+    ...         await client.request(ListGroupsRequest())
+    ...     async with Broker() as broker:
+    ...         replay = Replay(ClientSettings(bootstrap=addresses(broker.bootstrap)))
+    ...         return [type(sent).__name__ async for sent in replay.run(traffic.entries())]
+    >>> set(asyncio.run(main()))
+    {'ReplayedRequest'}
+    """
 
     def __init__(self, settings: ClientSettings, *, timeout_s: float = 30.0) -> None:
         limit_ms = min(settings.connection_timeout_ms, max(1, round(timeout_s * 1000)))
@@ -196,6 +213,9 @@ class Replay:
         """The same by port alone, for brokers that are named otherwise than their packets have it."""
         self._nodes: dict[int, Address] = {}
         """Of the captured brokers, by id."""
+
+    def __repr__(self) -> str:
+        return f"<Replay: {self.totals!r}>"
 
     async def run(self, entries: Iterable[Entry]) -> AsyncGenerator[ReplayedRequest, None]:
         """Send the requests; each with what became of it, in the order of the captured answers.

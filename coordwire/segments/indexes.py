@@ -127,7 +127,15 @@ class _Index(Sequence[T]):
 
 
 class OffsetIndex(_Index[OffsetPosition]):
-    """The `.index` file: entries in rising order of both offset and position."""
+    """The `.index` file: entries in rising order of both offset and position.
+
+    >>> from coordwire.segments import OffsetIndex, OffsetPosition
+    >>> index = OffsetIndex(OffsetIndex.pack([OffsetPosition(107, 4096)], base_offset=100), base_offset=100)
+    >>> index.lookup(110)
+    OffsetPosition(offset=107, position=4096)
+    >>> index
+    <OffsetIndex of base offset 100: 1 entries>
+    """
 
     entry = Struct(">ii")
 
@@ -146,7 +154,13 @@ class OffsetIndex(_Index[OffsetPosition]):
 
 
 class TimeIndex(_Index[TimestampOffset]):
-    """The `.timeindex` file: entries in rising order of timestamp, and of offset."""
+    """The `.timeindex` file: entries in rising order of timestamp, and of offset.
+
+    >>> from coordwire.segments import TimeIndex, TimestampOffset
+    >>> index = TimeIndex(TimeIndex.pack([TimestampOffset(1_000, 107)], base_offset=100), base_offset=100)
+    >>> index.lookup(1_500)
+    TimestampOffset(timestamp=1000, offset=107)
+    """
 
     entry = Struct(">qi")
 
@@ -168,7 +182,13 @@ class TimeIndex(_Index[TimestampOffset]):
 
 
 class TransactionIndex(_Index[AbortedTransaction]):
-    """The `.txnindex` file: entries in rising order of `last_offset`. Its offsets are absolute."""
+    """The `.txnindex` file: entries in rising order of `last_offset`. Its offsets are absolute.
+
+    >>> from coordwire.segments import AbortedTransaction, TransactionIndex
+    >>> entry = AbortedTransaction(producer_id=6, first_offset=3, last_offset=9, last_stable_offset=9)
+    >>> list(TransactionIndex(TransactionIndex.pack([entry]), base_offset=0)) == [entry]
+    True
+    """
 
     entry = Struct(">hqqqq")
 

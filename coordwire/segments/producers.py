@@ -14,6 +14,7 @@ __all__ = ["Producers"]
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from coordwire.errors import counted
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import ControlType, RecordBatch
@@ -26,6 +27,14 @@ class Producers:
     """The producers as of some offset of a partition; `add` moves on by a batch.
 
     entries: of a snapshot, as of where the first batch begins. Copied.
+
+        >>> from coordwire.records import Record, batches, encode_batch
+        >>> from coordwire.segments import Producers
+        >>> producers = Producers()
+        >>> for batch in batches(encode_batch([Record()], producer_id=6, producer_epoch=0, base_sequence=0)):
+        ...     _ = producers.add(batch)
+        >>> producers
+        <Producers: 1 producer, 0 open transactions>
     """
 
     def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
@@ -44,6 +53,10 @@ class Producers:
             if entry.current_txn_first_offset >= 0:
                 known.current_txn_first_offset = entry.current_txn_first_offset
                 self._open[entry.current_txn_first_offset] = entry.producer_id
+
+    def __repr__(self) -> str:
+        transactions = counted(len(self._open), "open transaction")
+        return f"<Producers: {counted(len(self._known), 'producer')}, {transactions}>"
 
     def add(self, batch: RecordBatch) -> AbortedTransaction | None:
         """Add the next batch; return the transaction that it aborts, if any. Raises as iterating it does."""

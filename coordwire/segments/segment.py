@@ -88,6 +88,18 @@ class Segment:
     topic, partition: from the folder's name; None where it is of another form. base_offset: from the file's
     name; None for other names and for snapshots. size: in bytes, when it was opened. The file may grow while
     it is in use (the growth isn't seen), but not shrink. Raises `OSError` where it can't be read.
+
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from coordwire.records import Record, encode_batch
+        >>> from coordwire.segments import Segment
+        >>> with TemporaryDirectory() as folder:
+        ...     (path := Path(folder, "orders-3")).mkdir()
+        ...     log = path / "00000000000000000007.log"
+        ...     _ = log.write_bytes(encode_batch([Record(value=b"tea")], base_offset=7))
+        ...     with Segment(log) as segment:
+        ...         print(segment.topic, segment.partition, list(segment.batches()))
+        orders 3 [<RecordBatch of magic 2 at byte 0: 71 bytes, last offset 7, none>]
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -18,13 +18,27 @@ __all__ = ["KafkaTap"]
 
 
 class KafkaTap(ObservedTraffic):
-    """A tap for tests; a context manager. upstream, settings: as for `Tap`. tap: it, on its thread."""
+    """A tap for tests; a context manager. upstream, settings: as for `Tap`. tap: it, on its thread.
+
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> from coordwire.tap import KafkaTap
+    >>> with Broker.in_thread() as broker, KafkaTap(broker.bootstrap) as tap:
+    ...     with connect_sync(tap.bootstrap) as client:
+    ...         _ = client.request(ListGroupsRequest())
+    ...     len(tap.exchange.all(ListGroupsRequest))
+    1
+    """
 
     def __init__(self, upstream: str | ClientSettings, **settings: Any) -> None:
         traffic = Traffic()
         tap = Tap(upstream, traffic=traffic, **settings)
         self.tap = TapThread(tap)
         super().__init__(tap.faults, traffic)
+
+    def __repr__(self) -> str:
+        return f"<KafkaTap {self.tap!r}>"
 
     def __enter__(self) -> Self:
         self.tap.start()

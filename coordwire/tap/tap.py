@@ -71,6 +71,19 @@ class Tap:
 
     faults: what is to go wrong. counts: what has passed. Raises `SettingsError`; `start` raises `OSError`
     where it cannot listen.
+
+        >>> import asyncio
+        >>> from coordwire.broker import Broker
+        >>> from coordwire.client import connect
+        >>> from coordwire.messages import ListGroupsRequest
+        >>> from coordwire.tap import Tap
+        >>> async def main() -> int:
+        ...     async with Broker() as broker, Tap(broker.bootstrap) as tap:
+        ...         async with connect(tap.bootstrap) as client:
+        ...             await client.request(ListGroupsRequest())
+        ...     return tap.counts.requests_in
+        >>> asyncio.run(main()) > 0
+        True
     """
 
     def __init__(
@@ -110,6 +123,9 @@ class Tap:
         self.faults = Faults()
         self.counts = TapCounts()
         self.topics = TopicIds()
+
+    def __repr__(self) -> str:
+        return f"<Tap of {', '.join(f'{host}:{port}' for host, port in self.upstream)}>"
 
     @classmethod
     def in_thread(
@@ -321,7 +337,18 @@ class Tap:
 
 
 class TapThread(ServerThread[Tap]):
-    """A tap that runs in the background. tap: the one that runs, to be used by `call`."""
+    """A tap that runs in the background. tap: the one that runs, to be used by `call`.
+
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> from coordwire.tap import Tap
+    >>> with Broker.in_thread() as broker, Tap.in_thread(broker.bootstrap) as tap:
+    ...     _ = tap.faults.add("ListGroups nth=1 error=COORDINATOR_NOT_AVAILABLE")
+    ...     with connect_sync(tap.bootstrap) as client:
+    ...         client.request(ListGroupsRequest()).error_code
+    15
+    """
 
     def __init__(self, tap: Tap) -> None:
         super().__init__(tap, "tap")

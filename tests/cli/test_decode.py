@@ -535,7 +535,7 @@ def test_version_and_help(run: Run) -> None:
     assert run("--version").text.startswith("coordwire ")
     assert "decode" in run("--help").text
     for name in ("decode", "explain", "timeline", "pipeline"):
-        text = run(name, "--help").text
+        text = run(name, "--help-all" if name == "decode" else "--help").text
         assert "--strict" in text
         assert "--lenient" not in text
     assert run("decode", "--format", "json", "--lenient", "-").status == 2

@@ -63,7 +63,13 @@ class GroupSnapshot:
 
 
 class GroupUnderTest:
-    """One group of a broker on a thread of its own."""
+    """One group of a broker on a thread of its own.
+
+    >>> from coordwire.broker.harness import Kafka
+    >>> with Kafka() as kafka:
+    ...     len(kafka.group("orders").state.members)
+    0
+    """
 
     def __init__(self, thread: BrokerThread, group_id: str) -> None:
         self.id = group_id

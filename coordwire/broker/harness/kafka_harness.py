@@ -47,12 +47,23 @@ class ObservedTraffic:
     """What a test sees of connections, and what it must not leave unseen.
 
     traffic: the bytes; exchange: the messages in them; faults: what is to go wrong.
+
+        >>> from coordwire.broker.harness import Kafka
+        >>> from coordwire.client import connect_sync
+        >>> from coordwire.messages import ListGroupsRequest
+        >>> with Kafka() as kafka, connect_sync(kafka.bootstrap) as client:
+        ...     fault = kafka.faults.add("ListGroups nth=1 error=NOT_COORDINATOR")
+        ...     _ = client.request(ListGroupsRequest())
+        ...     kafka.check()
     """
 
     def __init__(self, faults: Faults, traffic: Traffic) -> None:
         self.faults = faults
         self.traffic = traffic
         self.exchange = Exchange(traffic)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.traffic!r}>"
 
     def check(self) -> None:
         """Raise `AssertionError` if a fault never fired, or a coroutine has not awaited what it waits for."""
@@ -79,6 +90,12 @@ class Kafka(ObservedTraffic):
     and time-outs. Other settings are those of `Broker` (nodes, topics, data, tls) and fields of
     `BrokerConfig`, by their names; they change what `config` says. Raises `TypeError` for others,
     `ValueError` for wrong values.
+
+        >>> from coordwire.broker.harness import Kafka
+        >>> with Kafka(topics={"orders": 1}) as kafka:
+        ...     _ = kafka.produce("orders", b"tea")
+        ...     [record.value for record in kafka.records("orders")]
+        [b'tea']
     """
 
     def __init__(
@@ -116,6 +133,9 @@ class Kafka(ObservedTraffic):
         self.broker.stop()
 
     # --- for clients ---
+
+    def __repr__(self) -> str:
+        return f"<Kafka {self.broker!r}>"
 
     @property
     def bootstrap(self) -> str:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from coordwire.capture.formats.pcap import CLOSED, RESET, Ends, pcap_parts, pcapng_parts
 from coordwire.codec import Message
+from coordwire.errors import counted
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry
@@ -53,7 +54,19 @@ _Piece: TypeAlias = tuple[int, int, bool, bytes]
 
 
 class Traffic:
-    """The bytes of all connections. dropped: those that came when there was no more room."""
+    """The bytes of all connections. dropped: those that came when there was no more room.
+
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.broker.harness import Traffic
+    >>> from coordwire.broker.thread import BrokerThread
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> traffic = Traffic()
+    >>> with BrokerThread(Broker(traffic=traffic)) as broker, connect_sync(broker.bootstrap) as client:
+    ...     _ = client.request(ListGroupsRequest(), version=4)
+    >>> traffic
+    <Traffic of 1 connection: ... bytes>
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self.dropped = 0
@@ -64,6 +77,9 @@ class Traffic:
         self._ports: set[int] = set()
         self._lock = threading.Lock()
         self._began = time.time_ns() - time.perf_counter_ns()
+
+    def __repr__(self) -> str:
+        return f"<Traffic of {counted(len(self._ends), 'connection')}: {counted(self._size, 'byte')}>"
 
     # --- for the broker ---
 
@@ -216,10 +232,22 @@ M = TypeVar("M", bound=Message)
 
 
 class Exchange:
-    """The messages of a broker's connections so far."""
+    """The messages of a broker's connections so far.
+
+    >>> from coordwire.broker.harness import Kafka
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> with Kafka() as kafka, connect_sync(kafka.bootstrap) as client:
+    ...     _ = client.request(ListGroupsRequest(), version=4)
+    ...     kafka.exchange.one(ListGroupsRequest).types_filter
+    []
+    """
 
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic
+
+    def __repr__(self) -> str:
+        return f"<Exchange of {self._traffic!r}>"
 
     def all(
         self,

@@ -246,13 +246,30 @@ class _Call:
 
 
 class GroupApis:
-    """A `GroupCoordinator` or a `Shard`, and what a broker does around it."""
+    """A `GroupCoordinator` or a `Shard`, and what a broker does around it.
+
+    >>> from coordwire.coordinator import Answer, GroupApis, GroupCoordinator, RequestContext
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> coordinator = GroupCoordinator(partitions=1)
+    >>> coordinator.load(0, [], now=0)
+    >>> apis = GroupApis(coordinator)
+    >>> context = RequestContext(client_id="till-3", client_host="/192.0.2.7", new_id=lambda: "1")
+    >>> heartbeat = HeartbeatRequest(group_id="orders")
+    >>> ticket = apis.handle(heartbeat, version=4, now=0, context=context, allows=lambda *_: False)
+    >>> [effect.response.error_code for effect in apis.effects() if isinstance(effect, Answer)]
+    [30]
+    >>> apis
+    <GroupApis of <GroupCoordinator: 1 of 1 partition, 0 groups>>
+    """
 
     def __init__(self, coordinator: _Coordinator, guards: Mapping[int, Guard] = GUARDS) -> None:
         """guards: by API; `TOPIC_GUARDS` are those that know no rights."""
         self.coordinator = coordinator
         self._guards = guards
         self._calls: dict[int, _Call] = {}
+
+    def __repr__(self) -> str:
+        return f"<GroupApis of {self.coordinator!r}>"
 
     def handle(
         self,

@@ -59,8 +59,9 @@ class TransactionCoordinator:
         now: int = 0,
         config: TransactionConfig | None = None,
     ) -> None:
-        """partitions: of `__transaction_state`, which can't change. new_producer_id, now, config: as
-        `TransactionShard` has them."""
+        """partitions: of `__transaction_state`, which can't change. new_producer_id: gives an id that no
+        producer has had; it may raise `OSError`. now: the time, in milliseconds. config: Kafka's defaults
+        where it is None."""
         self.partitions = partitions
         self._new_producer_id = new_producer_id
         self._now = now
@@ -127,8 +128,10 @@ class TransactionCoordinator:
         self._shard(partition).begin_loading()
 
     def load(self, partition: int, records: Iterable[LogRecord], *, coordinator_epoch: int = 0) -> None:
-        """Take a partition with all records of its log, as `TransactionShard.load` does. Raises what that
-        raises."""
+        """Take a partition with all records of its log; prepared transactions are completed.
+
+        Raises `Malformed` for a record that makes no sense, and what `records` raises.
+        """
         shard = self._shard(partition)
         shard.advance(self._now)
         shard.load(records, coordinator_epoch=coordinator_epoch)
@@ -147,7 +150,11 @@ class TransactionCoordinator:
         self._shard(partition).failed(number, error)
 
     def marked(self, partition: int, number: int, errors: Mapping[Place, int]) -> None:
-        """Report the result of the markers with this number, as `TransactionShard.marked` has it."""
+        """Report the result of the markers with this number for each of their partitions; 0 for a deleted one
+        too.
+
+        A marker that failed is written again, until another coordinator or a newer epoch is in the way.
+        """
         self._shard(partition).marked(number, errors)
 
     # --- operations ---
@@ -169,7 +176,10 @@ class TransactionCoordinator:
     def add_partitions(
         self, name: str, producer_id: int, epoch: int, places: frozenset[Place], *, version: int = 0
     ) -> int:
-        """AddPartitionsToTxn, AddOffsetsToTxn, as `TransactionShard.add_partitions` has them."""
+        """AddPartitionsToTxn, AddOffsetsToTxn: the transaction is going to write to partitions.
+
+        version: 2 if a partition's leader asks, for a producer that leaves that to it.
+        """
         return self._shard_of(name).add_partitions(name, producer_id, epoch, places, version=version)
 
     def verify_partitions(self, name: str, producer_id: int, epoch: int, places: frozenset[Place]) -> int:

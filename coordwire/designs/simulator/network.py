@@ -228,7 +228,7 @@ class Link:
     def send_message(
         self, message: Message, *, version: int | None = None, request: RequestReceived | None = None
     ) -> None:
-        """Send a message by the link's connection, as `Connection.send` has it; nothing once it is closed."""
+        """Send a message by the link's connection, by `Connection.send`; nothing once it is closed."""
         if self.is_open:
             assert self.connection is not None
             self.send(self.connection.send(message, version=version, request=request))

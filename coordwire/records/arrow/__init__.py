@@ -108,10 +108,10 @@ def iter_batches(
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.
 
-    on_error: as `coordwire.records.batches` has it. With "raise" the records before the first bad one come
-    first, as iterating the batches gives them, then the error; with "skip" no record of a bad batch comes,
-    and the ranges passed over are appended to `skipped`. sizes: gets, by their positions, how many bytes the
-    records of those batches have that the native half decompressed.
+    on_error: with "raise" the records before the first bad one come first, as iterating the batches gives
+    them, then the error; with "skip" no record of a bad batch comes, and the ranges passed over are appended
+    to `skipped`. sizes: gets, by their positions, how many bytes the records of those batches have that the
+    native half decompressed.
 
     Control records are among the others: the column "is_control" distinguishes them. Header keys that aren't
     UTF-8 have U+FFFD for what isn't. Raises `ValueError` for an unknown column and for batches of another

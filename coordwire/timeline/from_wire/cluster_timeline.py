@@ -150,6 +150,11 @@ class ClusterTimeline:
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
 
+    @property
+    def group_count(self) -> int:
+        """The groups that are known."""
+        return sum(1 for _ in self._groups)
+
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one, up to one that sets `second`."""
         all_events: list[GroupEvent] = []

@@ -15,7 +15,7 @@ from typing import Any
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.connection.dialect import KAFKA
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 from coordwire.timeline.events import ClusterFound, GroupEvent
 from coordwire.timeline.from_wire.cluster_timeline import (
     SECOND_CLUSTER,
@@ -50,7 +50,26 @@ def timeline(
 
 
 class Timeline:
-    """As `timeline`, entry by entry."""
+    """The events of groups, entry by entry: `timeline` gives those of all entries at once.
+
+    >>> from coordwire.broker.harness import Kafka
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ConsumerGroupHeartbeatRequest
+    >>> from coordwire.timeline import Timeline
+    >>> join = ConsumerGroupHeartbeatRequest(
+    ...     group_id="g",
+    ...     member_id="m",
+    ...     rebalance_timeout_ms=9,
+    ...     subscribed_topic_names=["orders"],
+    ...     topic_partitions=[],
+    ... )
+    >>> timeline = Timeline()
+    >>> with Kafka() as kafka, connect_sync(kafka.bootstrap) as client:
+    ...     _ = client.request(join)
+    ...     events = [event for entry in kafka.traffic.entries() for event in timeline.feed(entry)]
+    >>> timeline
+    <Timeline: 1 group>
+    """
 
     def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
         self._ends = ends
@@ -72,6 +91,10 @@ class Timeline:
         if self._clusters.several:
             self._first.clusters = None
         return has_shown
+
+    def __repr__(self) -> str:
+        number = sum(cluster.group_count for cluster in (self._first, *self._further.values()))
+        return f"<Timeline: {counted(number, 'group')}>"
 
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one."""
