@@ -27,8 +27,9 @@ class ReleaseRules:
     error. impossible_lengths_are_malformed: in what classic members say; else they are an unknown error.
     member_ids_have_no_hyphens: the random ones; else they don't begin with one.
     transactional_offsets_have_topic_ids: in their records. share_groups_stop_expiry: no offset expires while
-    a share group has one. new_share_partitions_start_at_zero: those of a topic that the group knows, so that
-    no record of them is missed.
+    a share group has one. fenced_states_are_of_coordinators: so the text of FENCED_STATE_EPOCH says, which
+    spoke of share coordinators. new_share_partitions_start_at_zero: those of a topic that the group knows,
+    so that no record of them is missed.
     streams_members_report_more: they may be static, and tell offsets of tasks; answers and descriptions say
     more. streams_joins_end_endpoints: a member that joins without one has none.
     streams_endpoint_epochs_follow_endpoints: the epoch rises as they change, not as members join.
@@ -49,6 +50,7 @@ class ReleaseRules:
     member_ids_have_no_hyphens: bool = False
     transactional_offsets_have_topic_ids: bool = False
     share_groups_stop_expiry: bool = False
+    fenced_states_are_of_coordinators: bool = False
     new_share_partitions_start_at_zero: bool = False
     streams_members_report_more: bool = False
     streams_joins_end_endpoints: bool = False
@@ -73,6 +75,7 @@ _4_4_0 = replace(
     member_ids_have_no_hyphens=True,
     transactional_offsets_have_topic_ids=True,
     share_groups_stop_expiry=True,
+    fenced_states_are_of_coordinators=True,
     new_share_partitions_start_at_zero=True,
     streams_members_report_more=True,
     streams_joins_end_endpoints=True,

@@ -118,6 +118,8 @@ def member_before(
 def _returning_member(
     group: StreamsGroupModel, member_id: str, known: StreamsMember, records: list[LogRecord]
 ) -> StreamsMember:
+    if not known.is_placed:
+        raise contradiction()
     if known.epoch != LEFT_FOR_NOW:
         raise OperationRefused(
             ErrorCode.UNRELEASED_INSTANCE_ID,

@@ -31,7 +31,7 @@ from coordwire.coordinator.model.streams_group import (
     Tasks,
 )
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.snapshots import TimelineHashMap
 from coordwire.coordinator.state import NOTHING, Result, State
@@ -254,9 +254,9 @@ def _keep_promoted(
 ) -> None:
     """What is to become active stays until then."""
     for part, ids in own.items():
-        kept = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
-        if kept:
-            _add(retained, part, kept)
+        held = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
+        if held:
+            _add(retained, part, held)
 
 
 def _merged(
@@ -456,6 +456,8 @@ def _compute(
     members = HashMap.of((key, known) for key, known in group.members.items() if key != replaced)
     if member is not None:
         members[member.member_id] = member
+    if state.rules.sticky_assignor_ranks_standbys and not all(known.is_placed for known in members.values()):
+        raise contradiction()
     known_targets = _known_targets(group, member)
     targets = dict.fromkeys(members, NO_TARGET_TASKS)
     if configured.is_ready:
