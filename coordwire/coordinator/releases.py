@@ -27,8 +27,16 @@ class ReleaseRules:
     error. impossible_lengths_are_malformed: in what classic members say; else they are an unknown error.
     member_ids_have_no_hyphens: the random ones; else they don't begin with one.
     transactional_offsets_have_topic_ids: in their records. share_groups_stop_expiry: no offset expires while
-    a share group has one. new_share_partitions_start_at_zero: those of a topic that the group knows, so that
-    no record of them is missed.
+    a share group has one. fenced_states_are_of_coordinators: so the text of FENCED_STATE_EPOCH says, which
+    spoke of share coordinators. new_share_partitions_start_at_zero: those of a topic that the group knows,
+    so that no record of them is missed.
+    streams_members_report_more: they may be static, and tell offsets of tasks; answers and descriptions say
+    more. streams_joins_end_endpoints: a member that joins without one has none.
+    streams_endpoint_epochs_follow_endpoints: the epoch rises as they change, not as members join.
+    streams_endpoints_have_existing_partitions: of a task those that the topic has; else as many as it has.
+    streams_tasks_change_roles_at_once: a member need not give up a task that it gets in another role.
+    streams_targets_are_refined: by a step that changes nothing yet. sticky_assignor_ranks_standbys: by what
+    members report; it starts from the tasks that they have, not from their targets.
     """
 
     migration_policy_binds_classic_members: bool = False
@@ -42,7 +50,15 @@ class ReleaseRules:
     member_ids_have_no_hyphens: bool = False
     transactional_offsets_have_topic_ids: bool = False
     share_groups_stop_expiry: bool = False
+    fenced_states_are_of_coordinators: bool = False
     new_share_partitions_start_at_zero: bool = False
+    streams_members_report_more: bool = False
+    streams_joins_end_endpoints: bool = False
+    streams_endpoint_epochs_follow_endpoints: bool = False
+    streams_endpoints_have_existing_partitions: bool = False
+    streams_tasks_change_roles_at_once: bool = False
+    streams_targets_are_refined: bool = False
+    sticky_assignor_ranks_standbys: bool = False
 
 
 _4_3_0 = ReleaseRules()
@@ -59,7 +75,15 @@ _4_4_0 = replace(
     member_ids_have_no_hyphens=True,
     transactional_offsets_have_topic_ids=True,
     share_groups_stop_expiry=True,
+    fenced_states_are_of_coordinators=True,
     new_share_partitions_start_at_zero=True,
+    streams_members_report_more=True,
+    streams_joins_end_endpoints=True,
+    streams_endpoint_epochs_follow_endpoints=True,
+    streams_endpoints_have_existing_partitions=True,
+    streams_tasks_change_roles_at_once=True,
+    streams_targets_are_refined=True,
+    sticky_assignor_ranks_standbys=True,
 )
 
 _RULES: Mapping[str, ReleaseRules] = {"4.3.0": _4_3_0, "4.3.1": _4_3_1, "4.4.0": _4_4_0}

@@ -22,7 +22,7 @@ from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator
 from tests.coordinator.histories import Outcome, Record, Replayer, entry_from_text, kafka_outcome
 from tests.coordinator.log_changes import CHANGES, Log, load_step
-from tests.coordinator.oracle import CoordinatorOracle, oracle
+from tests.coordinator.oracle import RELEASE, RELEASES, CoordinatorOracle, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
@@ -62,8 +62,10 @@ def in_the_order_of(other: Log, log: Log) -> Log:
 class Failover:
     """One history with a failover in it. change: what became of the log between."""
 
-    def __init__(self, seed: int, steps: int, coverage: Coverage | None = None) -> None:
-        self.seed = seed
+    def __init__(
+        self, seed: int, steps: int, coverage: Coverage | None = None, release: str = RELEASE
+    ) -> None:
+        self.seed, self.release = seed, release
         self._coverage = coverage
         self._steps = steps
         chance = random.Random(seed ^ 0x5EED)
@@ -75,7 +77,7 @@ class Failover:
         return CHANGES[self.change][0](random.Random(self._number), log)
 
     def run(self, kafka: CoordinatorOracle) -> tuple[Difference | None, RecordedHistory]:
-        grown = Generator(self.seed, self._coverage)
+        grown = Generator(self.seed, self._coverage, self.release)
         grown.grow(self._at)
         before = list(grown.steps)
         outputs = kafka.run([kafka_settings(self.seed), *before])[1:]
@@ -93,14 +95,14 @@ class Failover:
             outcomes = [kafka_outcome(lines).sorted(grown.replayer.requests) for lines in outcome]
             difference = self._difference(after, expected, outcomes[len(before) :], grown, "Kafka's")
             if difference is not None:
-                return difference, RecordedHistory(self.seed, [])
+                return difference, RecordedHistory(self.seed, [], self.release)
             checksums = [
                 (checksum(outcome), step) for outcome, step in zip(outcomes, [*before, *steps], strict=True)
             ]
-        replayer = Replayer(settings(self.seed))
+        replayer = Replayer(settings(self.seed, self.release))
         outcomes_after = [replayer.run(step).sorted(replayer.requests) for step in [*before, *from_ours]]
         difference = self._difference(after, expected, outcomes_after[len(before) :], grown, "its own log")
-        return difference, RecordedHistory(self.seed, checksums)
+        return difference, RecordedHistory(self.seed, checksums, self.release)
 
     def _difference(
         self,
@@ -121,8 +123,10 @@ class Failover:
         return None
 
 
-def failover(seed: int, steps: int = 200, coverage: Coverage | None = None) -> Failover:
-    return Failover(seed, steps, coverage)
+def failover(
+    seed: int, steps: int = 200, coverage: Coverage | None = None, release: str = RELEASE
+) -> Failover:
+    return Failover(seed, steps, coverage, release)
 
 
 def main() -> int:
@@ -131,6 +135,7 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--release", choices=RELEASES, default=RELEASE)
     options = parser.parse_args()
     changes: Counter[str] = Counter()
     differences = 0
@@ -138,9 +143,9 @@ def main() -> int:
     def agreed() -> Iterator[RecordedHistory]:
         nonlocal differences
         for seed in range(options.seed, options.seed + options.count):
-            run = failover(seed, options.steps)
+            run = failover(seed, options.steps, None, options.release)
             changes[run.change] += 1
-            difference, checksums = run.run(oracle())
+            difference, checksums = run.run(oracle(options.release))
             if difference is None:
                 yield checksums
             else:

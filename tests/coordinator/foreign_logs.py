@@ -79,7 +79,7 @@ from tests.coordinator.histories import (
     kafka_outcome,
     request_step,
 )
-from tests.coordinator.oracle import oracle
+from tests.coordinator.oracle import RELEASE, RELEASES, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
@@ -325,10 +325,10 @@ def foreign_history(seed: int, count: int = 30) -> list[str]:
 # --- the comparison ---
 
 
-def compared(seed: int) -> tuple[Difference | None, RecordedHistory]:
+def compared(seed: int, release: str = RELEASE) -> tuple[Difference | None, RecordedHistory]:
     steps = foreign_history(seed)
-    outputs = oracle().run([kafka_settings(seed), *steps])[1:]
-    replayer = Replayer(settings(seed))
+    outputs = oracle(release).run([kafka_settings(seed), *steps])[1:]
+    replayer = Replayer(settings(seed, release))
     kept: list[tuple[int, str]] = []
     for number, (step, lines) in enumerate(zip(steps, outputs, strict=True)):
         actual = replayer.run(step)
@@ -336,9 +336,9 @@ def compared(seed: int) -> tuple[Difference | None, RecordedHistory]:
         actual, expected = actual.sorted(requests), kafka_outcome(lines).sorted(requests)
         if actual != expected:
             texts = [outcome_lines(outcome, requests) for outcome in (actual, expected)]
-            return Difference(seed, number, readable(step), *texts), RecordedHistory(seed, kept)
+            return Difference(seed, number, readable(step), *texts), RecordedHistory(seed, kept, release)
         kept.append((checksum(expected), step))
-    return None, RecordedHistory(seed, kept)
+    return None, RecordedHistory(seed, kept, release)
 
 
 def _loads(history: RecordedHistory) -> bool:
@@ -351,13 +351,14 @@ def main() -> int:
     parser.add_argument("seed", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--release", choices=RELEASES, default=RELEASE)
     options = parser.parse_args()
     differences = loaded = 0
 
     def agreed() -> Iterator[RecordedHistory]:
         nonlocal differences, loaded
         for seed in range(options.seed, options.seed + options.count):
-            difference, history = compared(seed)
+            difference, history = compared(seed, options.release)
             if difference is None:
                 loaded += _loads(history)
                 yield history

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.coordinator import ShardStatus
+from coordwire.coordinator.releases import rules_of
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
@@ -82,7 +83,7 @@ class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, Transac
     """Makes one history: of classic groups, of consumer and streams groups, or of all in turn."""
 
     def __init__(self, seed: int, coverage: Coverage | None = None, release: str = RELEASE) -> None:
-        self._coverage, self.release = coverage, release
+        self._coverage, self.release, self.rules = coverage, release, rules_of(release)
         self.random = random.Random(seed)
         self.way = way(seed)
         self.topic_names, self.most_partitions, self.most_members = list(_TOPICS), 4, 6

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -37,6 +38,7 @@ class OffsetOperations:
     topic_names: list[str]
     most_partitions: int
     replayer: Replayer
+    rules: ReleaseRules
 
     # --- what the rest of the generator has ---
 
@@ -145,4 +147,5 @@ class OffsetOperations:
         self._send(request, version)
 
     def _delete_groups(self) -> None:
-        self._send(DeleteGroupsRequest(groups_names=self._some_groups()), self.random.randint(0, 2))
+        newest = 3 if self.rules.streams_members_report_more else 2
+        self._send(DeleteGroupsRequest(groups_names=self._some_groups()), self.random.randint(0, newest))

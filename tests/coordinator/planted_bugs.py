@@ -476,13 +476,13 @@ BUGS = [
     _B(
         "a task is taken that another process has",
         "streams.reconciliation",
-        "return group.active_owners.get(task) is not None or stands_by(task)",
-        "return stands_by(task)",
+        "return self._group.active_owners.get(task) is not None or self._stands_by(task)",
+        "return self._stands_by(task)",
     ),
     _B(
         "a process has a task in two roles",
         "streams.reconciliation",
-        "return group.active_owners.get(task) == process_id or stands_by(task)",
+        "return self._group.active_owners.get(task) == self._process_id or self._stands_by(task)",
         "return False",
     ),
     _B(

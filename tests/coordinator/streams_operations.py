@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.messages import (
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -42,6 +43,7 @@ _GROUPS = ["s", "t", "g"]
 _GROUP_WEIGHTS = [6, 4, 1]
 _PARTS = ["0", "1", "2", "10", "AaAa", "BBBB"]
 """Some of them have the same hash in Java."""
+_INSTANCES = ["till-1", "till-2", "till-3"]
 _PROCESSES = ["p-1", "p-2", "p-3", "p-4", "p-5"]
 _NOT_A_TOPIC = "no topic!"
 
@@ -57,6 +59,7 @@ class _Streams:
     process_id: str
     epoch: int = 0
     previous: int = 0
+    instance_id: str | None = None
     endpoint_epoch: int = 0
     active: Tasks = field(default_factory=dict)
     standby: Tasks = field(default_factory=dict)
@@ -72,10 +75,11 @@ class StreamsOperations:
     most_partitions: int
     most_members: int
     replayer: Replayer
+    rules: ReleaseRules
 
     def begin_streams(self) -> None:
         self._streams: list[_Streams] = []
-        self._streams_beats: dict[int, _Streams] = {}
+        self._streams_beats: dict[int, tuple[_Streams, int]] = {}
         self._topologies: dict[str, Topology] = {}
         self._wanted_topics: dict[str, int] = {}
         self._internal_topics: set[str] = set()
@@ -108,10 +112,10 @@ class StreamsOperations:
     # --- what clients are answered ---
 
     def learn_streams(self, ticket: int, data: bytes) -> None:
-        member = self._streams_beats.get(ticket)
-        if member is None:
+        if ticket not in self._streams_beats:
             return
-        response = StreamsGroupHeartbeatResponse.decode(data, version=0)
+        member, version = self._streams_beats[ticket]
+        response = StreamsGroupHeartbeatResponse.decode(data, version=version)
         if response.error_code:
             return
         if member.epoch != response.member_epoch:
@@ -225,9 +229,29 @@ class StreamsOperations:
         return self.random.choice(self._streams) if self._streams else None
 
     def _streams_heartbeat(self, member: _Streams, request: StreamsGroupHeartbeatRequest) -> None:
+        version = 0
+        if self.rules.streams_members_report_more:
+            version = self.random.randint(0, 1)
+            self._report_more(member, request)
         self._spoil_streams(request)
-        self._streams_beats[self._ticket + 1] = member  # type: ignore[attr-defined]
-        self._send(request, 0)
+        self._streams_beats[self._ticket + 1] = member, version  # type: ignore[attr-defined]
+        self._send(request, version)
+
+    def _report_more(self, member: _Streams, request: StreamsGroupHeartbeatRequest) -> None:
+        """What members say since Kafka 4.4."""
+        request.instance_id = member.instance_id
+        owned = (member.active, member.standby)
+        tasks = [(part, index) for own in owned for part in own for index in own[part]]
+        if tasks and self._odds(0.3):
+            request.task_offsets = [
+                TaskOffset(subtopology_id=part, partition=index, offset=self.random.randint(0, 9))
+                for part, index in self.random.sample(tasks, self.random.randint(0, len(tasks)))
+            ]
+        if self._odds(0.1):
+            part, index = self.random.choice(tasks) if tasks else ("none", 9)
+            request.task_end_offsets = [TaskOffset(subtopology_id=part, partition=index, offset=9)]
+            if self._odds(0.1):
+                request.task_end_offsets *= 2
 
     def _spoil_streams(self, request: StreamsGroupHeartbeatRequest) -> None:
         """Make a share of the requests wrong."""
@@ -269,6 +293,8 @@ class StreamsOperations:
             return
         (group,) = self.random.choices(_GROUPS, _GROUP_WEIGHTS)
         member = _Streams(group, f"member-{self.random.getrandbits(20):x}", self.random.choice(_PROCESSES))
+        if self.rules.streams_members_report_more and self._odds(0.4):
+            member.instance_id = self.random.choice(_INSTANCES)
         self._join_group(member)
 
     def _join_group(self, member: _Streams) -> None:
@@ -341,9 +367,18 @@ class StreamsOperations:
             return
         request = self._regular_streams(member)
         request.member_epoch = -1
+        if member.instance_id is not None and self._odds(0.7):
+            request.member_epoch = -2
         self._streams_heartbeat(member, request)
+        if request.member_epoch == -2 and self._odds(0.7):
+            self._return_streams(member)
         if self._odds(0.1):
             self._topologies.pop(member.group, None)
+
+    def _return_streams(self, member: _Streams) -> None:
+        """A static member comes back, mostly under another id."""
+        member_id = f"member-{self.random.getrandbits(20):x}" if self._odds(0.9) else member.member_id
+        self._join_group(_Streams(member.group, member_id, member.process_id, instance_id=member.instance_id))
 
     # --- topics ---
 
@@ -415,7 +450,11 @@ class StreamsOperations:
 
     def _describe_streams(self) -> None:
         groups = self.random.sample([*_GROUPS, "offsets-only", "nowhere", ""], self.random.randint(1, 3))
-        self._send(StreamsGroupDescribeRequest(group_ids=groups), 0)
+        request, version = StreamsGroupDescribeRequest(group_ids=groups), 0
+        if self.rules.streams_members_report_more:
+            version = self.random.randint(0, 1)
+            request.include_topology_description = version == 1 and self._odds(0.5)
+        self._send(request, version)
 
     def _configure_streams(self) -> None:
         pairs = []

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.messages import TxnOffsetCommitRequest
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from tests.coordinator.histories import Replayer
 
 __all__ = ["TransactionOperations"]
 
@@ -23,6 +26,8 @@ class TransactionOperations:
     topic_names: list[str]
     most_partitions: int
     mixed: bool
+    replayer: Replayer
+    rules: ReleaseRules
 
     def begin_transactions(self) -> None:
         self._producers: dict[int, int] = dict.fromkeys(_PRODUCERS, 0)
@@ -52,7 +57,7 @@ class TransactionOperations:
     # --- what producers do ---
 
     def _commit_in_transaction(self) -> None:
-        version = self.random.randint(0, 5)
+        version = self.random.randint(0, 6 if self.rules.transactional_offsets_have_topic_ids else 5)
         producer = self.random.choice(_PRODUCERS)
         request = TxnOffsetCommitRequest(
             transactional_id="tx", group_id=self.random.choice(_GROUPS), producer_id=producer,
@@ -74,6 +79,9 @@ class TransactionOperations:
 
     def _offsets(self, name: str, version: int) -> TxnOffsetCommitRequestTopic:
         topic = TxnOffsetCommitRequestTopic(name=name)
+        if version >= 6:
+            by_name = {image.name: image.id for image in self.replayer.topics.values()}
+            topic.topic_id = by_name.get(name, UUID(int=99))
         for index in self.random.sample(range(self.most_partitions), self.random.randint(1, 2)):
             metadata = self.random.choices(["", "ok", None, "much too long"], [5, 5, 1, 1])[0]
             partition = TxnOffsetCommitRequestPartition(

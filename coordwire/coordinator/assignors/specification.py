@@ -72,10 +72,15 @@ Assignor: TypeAlias = Callable[[GroupSpec], Mapping[str, Target]]
 
 @dataclass(frozen=True, slots=True)
 class StreamsMemberSpec:
-    """A member of a streams group as an assignor sees it. target: its last tasks."""
+    """A member of a streams group as an assignor sees it.
+
+    target: its last tasks. task_offsets: those that it reports, by subtopology and partition; none before
+    Kafka 4.4.
+    """
 
     process_id: str
     target: TargetTasks
+    task_offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

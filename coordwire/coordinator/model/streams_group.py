@@ -26,17 +26,22 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 from coordwire._dataclasses import dataclass
 from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.topics import TopicsImage, group_hash
-from coordwire.enums import StreamsMemberState
+from coordwire.enums import ErrorCode, StreamsMemberState
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
 __all__ = [
+    "LEFT_FOR_NOW",
     "LEFT_STREAMS",
+    "NO_DESCRIPTION",
+    "NO_OFFSETS",
     "NO_OWNED_TASKS",
     "NO_TARGET_TASKS",
     "ActiveTasks",
     "OwnedTasks",
+    "ReportedOffsets",
     "ReportedTasks",
     "StreamsGroupModel",
     "StreamsGroupState",
@@ -49,6 +54,7 @@ __all__ = [
 
 
 _NO_ASSIGNMENT = -1
+NO_DESCRIPTION = (-1, -1)
 _STABLE = StreamsMemberState.STABLE
 
 Task = tuple[str, int]
@@ -60,7 +66,8 @@ class StreamsFacts:
 
     validated_topology_epoch: of the topology whose topics fit; -1 where they don't. assignment_epoch: of the
     target; assigned_at: when that was computed, 0 where it is not known. assignment_configs: the settings
-    with which.
+    with which. description_epochs: of the topologies whose description a plugin of the broker's stored last,
+    and failed to store; only a log has them.
     """
 
     epoch: int = 1
@@ -69,9 +76,11 @@ class StreamsFacts:
     assignment_epoch: int = 1
     assigned_at: int = 0
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
+    description_epochs: tuple[int, int] = NO_DESCRIPTION
 
 
 _NEW = StreamsFacts()
+_UNREFINED: tuple[int, Mapping[str, TargetTasks]] = (-1, {})
 
 
 class StreamsGroupModel:
@@ -79,8 +88,8 @@ class StreamsGroupModel:
 
     __slots__ = (
         "_hash", "_settled", "active_owners", "configured", "endpoint_epoch", "endpoints", "facts",
-        "group_id", "members", "refresh", "shutdown_member", "standby_owners", "targets", "topology_value",
-        "warmup_owners",
+        "group_id", "members", "refined", "refresh", "shutdown_member", "standby_owners", "static_members",
+        "targets", "task_offsets", "topology_value", "warmup_owners",
     )  # fmt: skip
 
     kind: ClassVar[str] = "streams"
@@ -91,6 +100,11 @@ class StreamsGroupModel:
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id
         self.members: TimelineHashMap[str, StreamsMember] = TimelineHashMap(snapshots)
+        self.static_members: TimelineHashMap[str, str] = TimelineHashMap(snapshots)
+        self.refined: SnapshotValue[tuple[int, Mapping[str, TargetTasks]]] = SnapshotValue(
+            snapshots, _UNREFINED
+        )
+        self.task_offsets: dict[str, ReportedOffsets] = {}
         self.targets: TimelineHashMap[str, TargetTasks] = TimelineHashMap(snapshots)
         self.facts: SnapshotValue[StreamsFacts] = SnapshotValue(snapshots, _NEW)
         self.topology_value: SnapshotValue[StreamsTopology | None] = SnapshotValue(snapshots, None)
@@ -155,6 +169,18 @@ class StreamsGroupModel:
     def target(self, member_id: str) -> TargetTasks:
         return self.targets.get(member_id) or NO_TARGET_TASKS
 
+    def static_member(self, instance_id: str) -> StreamsMember | None:
+        """The member with an instance id. Raises `OperationRefused` where the log lacks the member."""
+        member_id = self.static_members.get(instance_id)
+        if member_id is None:
+            return None
+        member = self.members.get(member_id)
+        if member is None:
+            raise OperationRefused(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
+        return member
+
     def is_subscribed(self, topic: str) -> bool:
         """Whether a group with members reads this topic."""
         return not self.is_empty and self.topology is not None and topic in self.topology.sources
@@ -208,6 +234,13 @@ class StreamsGroupModel:
         self.configured.set(configured)
         self.endpoints.clear()
 
+    def rename_in_refined(self, old_id: str, new_id: str) -> None:
+        """Give a member its predecessor's part of the refined target."""
+        epoch, targets = self.refined.value
+        if old_id in targets:
+            renamed = {key: tasks for key, tasks in targets.items() if key != old_id}
+            self.refined.set((epoch, renamed | {new_id: targets[old_id]}))
+
     def request_shutdown(self, member_id: str) -> None:
         """The first member that asks for it is the one that is reported to others."""
         if self.shutdown_member is None:
@@ -224,13 +257,19 @@ class StreamsGroupModel:
         self._look_for_members()
 
     def set_epoch(
-        self, epoch: int, metadata_hash: int, validated_topology_epoch: int, configs: Mapping[str, str]
+        self,
+        epoch: int,
+        metadata_hash: int,
+        validated_topology_epoch: int,
+        configs: Mapping[str, str],
+        description_epochs: tuple[int, int] = NO_DESCRIPTION,
     ) -> None:
         self._set(
             epoch=epoch,
             metadata_hash=metadata_hash,
             validated_topology_epoch=validated_topology_epoch,
             assignment_configs=configs,
+            description_epochs=description_epochs,
         )
 
     def set_assignment(self, epoch: int, assigned_at: int) -> None:
@@ -248,6 +287,10 @@ class StreamsGroupModel:
         self.members[new.member_id] = new
         if old is not None:
             self._release(old)
+            if old.instance_id is not None:
+                self.static_members.pop(old.instance_id)
+        if new.instance_id is not None:
+            self.static_members[new.instance_id] = new.member_id
         self._claim(new)
         self.endpoints.pop(new.member_id, None)
 
@@ -255,6 +298,9 @@ class StreamsGroupModel:
         old = self.members.pop(member_id)
         if old is not None:
             self._release(old)
+            if old.instance_id is not None:
+                self.static_members.pop(old.instance_id)
+        self.task_offsets.pop(member_id, None)
         self._look_for_members()
         self.endpoints.pop(member_id, None)
 
@@ -374,8 +420,18 @@ def listed_tasks(parts: Iterable[TaskIds]) -> dict[str, frozenset[int]]:
     return {part.subtopology_id: frozenset(part.partitions) for part in parts}
 
 
-LEFT_STREAMS = -1
-"""The epoch of a member that leaves."""
+LEFT_STREAMS, LEFT_FOR_NOW = -1, -2
+"""The epochs of a member that leaves, and of a static one that leaves for now."""
+
+
+class ReportedOffsets(NamedTuple):
+    """By task, the offsets that a member has restored, and the ends of their changelogs."""
+
+    offsets: Mapping[tuple[str, int], int]
+    end_offsets: Mapping[tuple[str, int], int]
+
+
+NO_OFFSETS = ReportedOffsets({}, {})
 
 
 class StreamsGroupState(Enum):
@@ -405,6 +461,7 @@ class StreamsMember:
     epoch: int = 0
     previous_epoch: int = 0
     state: StreamsMemberState = StreamsMemberState.STABLE
+    instance_id: str | None = None
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""

@@ -15,6 +15,7 @@ from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
 from coordwire.coordinator.refusal import OperationRefused, translated, writable_refusal
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.share.heartbeat import find_share_group
 from coordwire.coordinator.share.partition_states import (
     add_initializing,
@@ -112,7 +113,7 @@ def alter_offsets(call: IncomingRequest) -> None:
 
         def persisted(answer: Any, error: int, offsets: LatestOffsets) -> None:
             if answer is None or first_error(answer.results):
-                reply.send(_with_errors(response, answer, error))
+                reply.send(_with_errors(state.rules, response, answer, error))
             else:
                 note(answer, error, offsets)
                 reply.send(response)
@@ -169,11 +170,12 @@ def _alter(
 
 
 def _with_errors(
-    response: AlterShareGroupOffsetsResponse, answer: Any, error: int
+    rules: ReleaseRules, response: AlterShareGroupOffsetsResponse, answer: Any, error: int
 ) -> AlterShareGroupOffsetsResponse:
     """The response after the share coordinators failed: for all, or for single partitions."""
     if answer is None:
-        failed = AlterShareGroupOffsetsResponse(error_code=error, error_message=error_text(error))
+        text = error_text(error, rules)
+        failed = AlterShareGroupOffsetsResponse(error_code=error, error_message=text)
         failed.responses = [
             AlterShareGroupOffsetsResponseTopic(
                 topic_name=topic.topic_name,
@@ -182,7 +184,7 @@ def _with_errors(
                     AlterShareGroupOffsetsResponsePartition(
                         partition_index=partition.partition_index,
                         error_code=error,
-                        error_message=error_text(error),
+                        error_message=text,
                     )
                     for partition in topic.partitions
                 ],
@@ -237,7 +239,7 @@ def delete_offsets(call: IncomingRequest) -> None:
 
     def persisted(answer: Any, error: int, offsets: LatestOffsets) -> None:
         if answer is None:
-            reply.send(_deletion_refused(error, None))
+            reply.send(_deletion_refused(error, error_text(error, state.rules)))
             return
         deleted: HashMap[UUID, str | None] = HashMap()
         for topic in answer.results:
@@ -248,7 +250,7 @@ def delete_offsets(call: IncomingRequest) -> None:
                 refusals.append(
                     DeleteShareGroupOffsetsResponseTopic(
                         topic_id=topic.topic_id, topic_name=name or "", error_code=failure,
-                        error_message=error_text(failure),
+                        error_message=error_text(failure, state.rules),
                     )
                 )  # fmt: skip
             else:
@@ -360,7 +362,7 @@ def _describe(call: IncomingRequest, request: DescribeShareGroupOffsetsRequestGr
     unknown: list[DescribeShareGroupOffsetsResponseTopic] = []
     if request.topics is None:
         if call.error:
-            take(_undescribed(group_id, call.error))
+            take(_undescribed(state.rules, group_id, call.error))
             return
         group = state.groups.get(group_id)
         states = group.states if isinstance(group, ShareGroupModel) else None
@@ -386,9 +388,9 @@ def _describe(call: IncomingRequest, request: DescribeShareGroupOffsetsRequestGr
         answer: ReadShareGroupStateSummaryResponse | None, error: int, offsets: LatestOffsets
     ) -> None:
         if answer is None:
-            take(_undescribed(group_id, error))
+            take(_undescribed(state.rules, group_id, error))
         else:
-            topics = [_described_topic(topic, names, offsets) for topic in answer.results]
+            topics = [_described_topic(state.rules, topic, names, offsets) for topic in answer.results]
             take(DescribeShareGroupOffsetsResponseGroup(group_id=group_id, topics=[*topics, *unknown]))
 
     summary = ReadShareGroupStateSummaryRequest(
@@ -404,9 +406,9 @@ def _describe(call: IncomingRequest, request: DescribeShareGroupOffsetsRequestGr
     state.persister.call(summary, persisted)
 
 
-def _undescribed(group_id: str, error: int) -> DescribeShareGroupOffsetsResponseGroup:
+def _undescribed(rules: ReleaseRules, group_id: str, error: int) -> DescribeShareGroupOffsetsResponseGroup:
     return DescribeShareGroupOffsetsResponseGroup(
-        group_id=group_id, error_code=int(error), error_message=error_text(error)
+        group_id=group_id, error_code=int(error), error_message=error_text(error, rules)
     )
 
 
@@ -422,7 +424,7 @@ def _unknown_topic(name: str, partitions: list[int]) -> DescribeShareGroupOffset
 
 
 def _described_topic(
-    topic: Any, names: dict[UUID, str], offsets: LatestOffsets
+    rules: ReleaseRules, topic: Any, names: dict[UUID, str], offsets: LatestOffsets
 ) -> DescribeShareGroupOffsetsResponseTopic:
     name = names.get(topic.topic_id, "")
     partitions = []
@@ -440,7 +442,7 @@ def _described_topic(
         error, end = offsets.get((name, partition.partition), (_UNKNOWN, -1))
         if error:
             described.start_offset = described.leader_epoch = 0
-            described.error_code, described.error_message = error, error_text(error)
+            described.error_code, described.error_message = error, error_text(error, rules)
         else:
             described.lag = end - partition.start_offset - partition.delivery_complete_count
     return DescribeShareGroupOffsetsResponseTopic(
@@ -451,6 +453,7 @@ def _described_topic(
 # --- error texts ---
 
 
+_NEWER_FENCED_STATE = "The coordinator rejected the request because the state epoch did not match."
 _TEXTS: dict[int, str] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: (
         "The server experienced an unexpected error when processing the request."
@@ -470,5 +473,8 @@ _TEXTS: dict[int, str] = {
 }
 
 
-def error_text(code: int) -> str | None:
+def error_text(code: int, rules: ReleaseRules | None = None) -> str | None:
+    """The text of an error. rules: where it may be one of a share coordinator's."""
+    if code == ErrorCode.FENCED_STATE_EPOCH and rules is not None and rules.fenced_states_are_of_coordinators:
+        return _NEWER_FENCED_STATE
     return _TEXTS.get(code)

@@ -12,7 +12,7 @@ from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import StreamsGroupModel, StreamsMember
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.topics import TopicsImage
+from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
 from coordwire.messages.streams_group_heartbeat import (
     EndpointToPartitions,
@@ -24,10 +24,15 @@ __all__ = ["endpoints_of_group"]
 
 
 def endpoints_of_group(
-    group: StreamsGroupModel, member: StreamsMember, image: TopicsImage
+    state: State, group: StreamsGroupModel, member: StreamsMember, replaced: str | None
 ) -> list[EndpointToPartitions]:
-    """The endpoints of all members, this one's last; `member` is as it is after its heartbeat."""
-    members = [known for known in group.members.values() if known.member_id != member.member_id]
+    """The endpoints of all members, this one's last; `member` is as it is after its heartbeat.
+
+    replaced: the id of the member whose place it took.
+    """
+    members = [
+        known for known in group.members.values() if known.member_id not in (member.member_id, replaced)
+    ]
     entries = []
     for known in [*members, member]:
         if not known.is_described:
@@ -36,7 +41,7 @@ def endpoints_of_group(
             continue
         endpoint = group.endpoints.get(known.member_id)
         if endpoint is None:
-            endpoint = group.endpoints[known.member_id] = _endpoint(group, known, image)
+            endpoint = group.endpoints[known.member_id] = _endpoint(state, group, known)
         entries.append(endpoint)
     return entries
 
@@ -45,7 +50,7 @@ def _contradiction() -> OperationRefused:
     return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _endpoint(group: StreamsGroupModel, member: StreamsMember, image: TopicsImage) -> EndpointToPartitions:
+def _endpoint(state: State, group: StreamsGroupModel, member: StreamsMember) -> EndpointToPartitions:
     configured = group.configured.value
     if not member.is_placed or configured is None or configured.subtopologies is None:
         raise _contradiction()
@@ -55,17 +60,17 @@ def _endpoint(group: StreamsGroupModel, member: StreamsMember, image: TopicsImag
         user_endpoint=StreamsGroupHeartbeatResponseEndpoint(
             host=member.endpoint.host, port=member.endpoint.port
         ),
-        active_partitions=_partitions(member.tasks.active, parts, image),
+        active_partitions=_partitions(state, member.tasks.active, parts),
         standby_partitions=_partitions(
-            {part_id: HashSet.of(ids) for part_id, ids in member.tasks.standby.items()}, parts, image
+            state, {part_id: HashSet.of(ids) for part_id, ids in member.tasks.standby.items()}, parts
         ),
     )
 
 
 def _partitions(
-    tasks: Mapping[str, Iterable[int]], parts: Mapping[str, ConfiguredSubtopology], image: TopicsImage
+    state: State, tasks: Mapping[str, Iterable[int]], parts: Mapping[str, ConfiguredSubtopology]
 ) -> list[TopicPartition]:
-    """The source topics of tasks with as many of their partitions as each topic has."""
+    """The source topics of tasks, with the partitions that each topic has of them, or as many of them."""
     entries = []
     for part_id, partitions_of_part in HashMap.of(tasks).items():
         part = parts.get(part_id)
@@ -75,9 +80,14 @@ def _partitions(
         names = HashSet.copy_of(part.source_topics)
         names.update(part.repartition_sources)
         for name in names:
-            topic = image.find(name)
+            topic = state.topics.find(name)
             if topic is None:
                 raise _contradiction()
-            partitions = sorted(ids)[: topic.partitions] if topic.partitions < len(ids) else ids
+            if state.rules.streams_endpoints_have_existing_partitions:
+                partitions = sorted(index for index in ids if index < topic.partitions)
+                if not partitions:
+                    continue
+            else:
+                partitions = sorted(ids)[: topic.partitions] if topic.partitions < len(ids) else ids
             entries.append(TopicPartition(topic=name, partitions=list(partitions)))
     return entries

@@ -4,26 +4,27 @@ Strategy: the request updates the member, and sets up the topology where that or
 raise the group's epoch. The target is computed again if its epoch is smaller; the member is reconciled with
 the target. What is wrong with the group goes into the answer as statuses, not as an error.
 
-Rules: static members, patterns of topics, reported offsets and warm-up tasks are refused, as by Apache
-Kafka 4.3, which has none of them yet.
+Rules: patterns of topics are refused, as by Apache Kafka, which has none of them yet; static members,
+reported offsets and warm-up tasks by the releases that have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 
 from coordwire.codec.declarations import positional
-from coordwire.coordinator.effects import RequestContext, client_id_of
+from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import (
+    LEFT_FOR_NOW,
+    NO_OFFSETS,
+    ReportedOffsets,
     ReportedTasks,
     StreamsGroupModel,
     StreamsMember,
     TargetTasks,
-    UserEndpoint,
     listed_tasks,
 )
 from coordwire.coordinator.model.streams_topology import (
@@ -32,17 +33,27 @@ from coordwire.coordinator.model.streams_topology import (
     topology_value,
 )
 from coordwire.coordinator.records import classic_tombstone
-from coordwire.coordinator.refusal import VISIBLE, OperationRefused, fits, is_blank
+from coordwire.coordinator.refusal import VISIBLE, OperationRefused, contradiction, fits, is_blank
 from coordwire.coordinator.snapshots import Snapshots
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.streams import sessions
 from coordwire.coordinator.streams.configuration import configure_topology
 from coordwire.coordinator.streams.endpoints import endpoints_of_group
+from coordwire.coordinator.streams.members import (
+    NO_TIMEOUT,
+    find_member,
+    find_static_member,
+    member_before,
+    refuse_if_full,
+    rejoins_in_place,
+    updated_member,
+)
 from coordwire.coordinator.streams.reconciliation import (
     STANDBY_REPLICAS,
     StreamsTarget,
     begin_initial_delay,
     reconciled,
+    refine,
     update_target,
 )
 from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
@@ -54,18 +65,18 @@ from coordwire.messages.streams_group_heartbeat import (
     Status,
     StreamsGroupHeartbeatRequestTaskIds,
     StreamsGroupHeartbeatResponseTaskIds,
+    TaskOffset,
     Topology,
 )
 
 __all__ = ["steady_heartbeat", "streams_group_heartbeat", "validate_streams_heartbeat"]
 
-_LEFT, _LEFT_FOR_NOW = -1, -2
-_NO_TIMEOUT = -1
+_LEFT = -1
 _NOT_VALIDATED = -1
+_TASK_OFFSET_INTERVAL_MS, _ACCEPTABLE_RECOVERY_LAG = 60_000, 10_000
+"""Apache Kafka's defaults of settings that say when members report offsets."""
+
 _STALE = "The member's topology epoch %d is be" + "hind the group's topology epoch %d."
-
-Reported = list[StreamsGroupHeartbeatRequestTaskIds] | None
-
 
 # --- requests that are invalid whatever the group is like ---
 
@@ -73,28 +84,25 @@ Reported = list[StreamsGroupHeartbeatRequestTaskIds] | None
 def validate_streams_heartbeat(state: State, request: StreamsGroupHeartbeatRequest, version: int) -> None:
     """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
     topology = request.topology
-    if request.instance_id is not None:
-        raise _invalid("Static membership is not yet supported.")
-    if request.task_offsets is not None:
-        raise _invalid("TaskOffsets are not supported yet.")
-    if request.task_end_offsets is not None:
-        raise _invalid("TaskEndOffsets are not supported yet.")
-    if request.warmup_tasks:
-        raise _invalid("WarmupTasks are not supported yet.")
+    if not state.rules.streams_members_report_more:
+        _refuse_more(request)
     if topology is not None and any(part.source_topic_regex for part in topology.subtopologies):
         raise _invalid("Regular expressions for source topics are not supported yet.")
     if is_blank(request.member_id):
         raise _invalid("MemberId can't be empty.")
     if is_blank(request.group_id):
         raise _invalid("GroupId can't be empty.")
+    if request.instance_id is not None and is_blank(request.instance_id):
+        raise _invalid("InstanceId can't be empty.")
     if request.rack_id is not None and is_blank(request.rack_id):
         raise _invalid("RackId can't be empty.")
     epoch = request.member_epoch
     if epoch == 0:
         _validate_join(request)
-    elif epoch == _LEFT_FOR_NOW:
-        raise _invalid("InstanceId can't be null.")
-    elif epoch < _LEFT_FOR_NOW:
+    elif epoch == LEFT_FOR_NOW:
+        if request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+    elif epoch < LEFT_FOR_NOW:
         raise _invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
     reported = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if None in reported and any(tasks is not None for tasks in reported):
@@ -103,8 +111,19 @@ def validate_streams_heartbeat(state: State, request: StreamsGroupHeartbeatReque
         raise _invalid("Topology can only be provided when (re-)joining.")
 
 
+def _refuse_more(request: StreamsGroupHeartbeatRequest) -> None:
+    if request.instance_id is not None:
+        raise _invalid("Static membership is not yet supported.")
+    if request.task_offsets is not None:
+        raise _invalid("TaskOffsets are not supported yet.")
+    if request.task_end_offsets is not None:
+        raise _invalid("TaskEndOffsets are not supported yet.")
+    if request.warmup_tasks:
+        raise _invalid("WarmupTasks are not supported yet.")
+
+
 def _validate_join(request: StreamsGroupHeartbeatRequest) -> None:
-    if request.rebalance_timeout_ms == _NO_TIMEOUT:
+    if request.rebalance_timeout_ms == NO_TIMEOUT:
         raise _invalid("RebalanceTimeoutMs must be provided in first request.")
     for name, tasks in (
         ("ActiveTasks", request.active_tasks),
@@ -129,11 +148,6 @@ def _invalid(message: str) -> OperationRefused:
     return OperationRefused(ErrorCode.INVALID_REQUEST, message)
 
 
-def _contradiction() -> OperationRefused:
-    """The refusal of what Apache Kafka stumbles over, without a message."""
-    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 # --- the heartbeat ---
 
 
@@ -141,18 +155,19 @@ def streams_group_heartbeat(
     state: State, request: StreamsGroupHeartbeatRequest, context: RequestContext
 ) -> Outcome:
     group_id, member_id = request.group_id, request.member_id
-    if request.member_epoch == _LEFT:
+    if request.member_epoch in (_LEFT, LEFT_FOR_NOW):
         return _leave(state, request)
     config = state.config.of_streams_group(group_id)
     records: list[LogRecord] = []
     statuses: list[Status] = []
     group = _find_or_make(state, request, records)
-    old = _member(group, request)
-    new = _updated(old, request, context)
+    replaced = _replaced(group, request)
+    old = member_before(group, request, records)
+    new = updated_member(state, old, request, context)
     changed = new is not old and new != old
     if changed:
         if not new.is_described:
-            raise _contradiction()
+            raise contradiction()
         records.append(member_record(group_id, new))
     topology = _topology(group, request.topology, records)
     known = group.topology
@@ -166,23 +181,30 @@ def streams_group_heartbeat(
         for reported in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
             if reported:
                 _validate_tasks(configured, reported)
+    if request.task_offsets is not None or request.task_end_offsets is not None:
+        _take_offsets(group, request)
     replicas = config.num_standby_replicas
     configs = _assignment_configs(replicas)
     facts = group.facts.value
     epoch = facts.epoch
+    is_due = changed and not rejoins_in_place(request, old, new)
     if (
-        changed
+        is_due
         or metadata_hash != facts.metadata_hash
         or known is None
         or validated != facts.validated_topology_epoch
         or configs != facts.assignment_configs
     ):
+        is_due = True
+    refines = not is_due and state.rules.streams_targets_are_refined and refine(group, new)
+    if is_due or refines:
         epoch += 1
-        records.append(epoch_record(group_id, epoch, metadata_hash, validated, configs))
+        descriptions = facts.description_epochs
+        records.append(epoch_record(group_id, epoch, metadata_hash, validated, configs, descriptions))
         group.refresh.complete(state.now, epoch)
     if group.is_empty:
         begin_initial_delay(state, group_id)
-    target = update_target(state, group, epoch, new, configured, replicas, records, statuses)
+    target = update_target(state, group, epoch, new, configured, replicas, records, statuses, refines=refines)
     if not new.is_reconciled_to(target.epoch):
         new = _reconcile(state, group, new, target, request, records)
     if request.member_epoch == 0:
@@ -194,15 +216,17 @@ def streams_group_heartbeat(
     response = StreamsGroupHeartbeatResponse(
         member_id=member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )
-    if request.member_epoch == 0 or (new.tasks is not old.tasks and new.tasks != old.tasks):
+    if state.rules.streams_members_report_more:
+        response.task_offset_interval_ms = _TASK_OFFSET_INTERVAL_MS
+        response.acceptable_recovery_lag = _ACCEPTABLE_RECOVERY_LAG
+    joins, has_other_tasks = request.member_epoch == 0, new.tasks is not old.tasks and new.tasks != old.tasks
+    if joins or has_other_tasks:
         response.active_tasks = _task_ids(new.tasks.active)
         response.standby_tasks = _task_ids(new.tasks.standby)
         response.warmup_tasks = _task_ids(new.tasks.warmup)
-        group.endpoints.pop(member_id, None)
-        if new.endpoint is not None:
-            group.endpoint_epoch += 1
+    _renew_endpoint(state, group, old, new, joins=joins, has_other_tasks=has_other_tasks, replaced=replaced)
     if group.endpoint_epoch != request.endpoint_information_epoch:
-        response.partitions_by_user_endpoint = endpoints_of_group(group, new, state.topics)
+        response.partitions_by_user_endpoint = endpoints_of_group(state, group, new, replaced)
     if group_id in state.groups:
         response.endpoint_information_epoch = group.endpoint_epoch
     problem = configured.problem
@@ -222,15 +246,77 @@ def streams_group_heartbeat(
     return response
 
 
+def _replaced(group: StreamsGroupModel, request: StreamsGroupHeartbeatRequest) -> str | None:
+    """The id of the member that a static one takes the place of."""
+    known = None if request.instance_id is None else group.static_members.get(request.instance_id)
+    return None if known == request.member_id else known
+
+
+def _take_offsets(group: StreamsGroupModel, request: StreamsGroupHeartbeatRequest) -> None:
+    """Keep what the member says of its tasks' offsets; no record has it."""
+    known, known_ends = group.task_offsets.get(request.member_id, NO_OFFSETS)
+    offsets, ends = request.task_offsets, request.task_end_offsets
+    group.task_offsets[request.member_id] = ReportedOffsets(
+        known if offsets is None else _by_task(offsets), known_ends if ends is None else _by_task(ends)
+    )
+
+
+def _by_task(offsets: list[TaskOffset]) -> dict[tuple[str, int], int]:
+    by_task: dict[tuple[str, int], int] = {}
+    for reported in offsets:
+        task = reported.subtopology_id, reported.partition
+        if task in by_task:
+            raise _invalid(
+                f"Task offsets contain a duplicate entry for subtopology {task[0]} and partition {task[1]}."
+            )
+        by_task[task] = reported.offset
+    return by_task
+
+
+def _renew_endpoint(
+    state: State,
+    group: StreamsGroupModel,
+    old: StreamsMember,
+    new: StreamsMember,
+    *,
+    joins: bool,
+    has_other_tasks: bool,
+    replaced: str | None,
+) -> None:
+    """Let what is known of the member's endpoint end, and the epoch of the endpoints rise."""
+    by_endpoint = state.rules.streams_endpoint_epochs_follow_endpoints
+    changed = by_endpoint and old.endpoint != new.endpoint
+    if joins or has_other_tasks or changed or replaced is not None:
+        group.endpoints.pop(new.member_id, None)
+        if replaced is not None:
+            group.endpoints.pop(replaced, None)
+    serves_others = new.endpoint is not None and (has_other_tasks or (joins and not by_endpoint))
+    if changed or serves_others:
+        group.endpoint_epoch += 1
+
+
 @cache
 def _assignment_configs(standby_replicas: int) -> Mapping[str, str]:
     return {STANDBY_REPLICAS: str(standby_replicas)}
 
 
-_steady_response = positional(
+_earlier_steady_response = positional(
     StreamsGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms",
     "endpoint_information_epoch",
 )  # fmt: skip
+_positional_response = positional(
+    StreamsGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms",
+    "endpoint_information_epoch", "task_offset_interval_ms", "acceptable_recovery_lag",
+)  # fmt: skip
+
+
+def _steady_response(
+    member_id: str, epoch: int, heartbeat_interval_ms: int, endpoint_epoch: int
+) -> StreamsGroupHeartbeatResponse:
+    return _positional_response(
+        member_id, epoch, heartbeat_interval_ms, endpoint_epoch, _TASK_OFFSET_INTERVAL_MS,
+        _ACCEPTABLE_RECOVERY_LAG,
+    )  # fmt: skip
 
 
 def steady_heartbeat(
@@ -250,7 +336,7 @@ def steady_heartbeat(
         member is None
         or member.epoch != epoch
         or request.endpoint_information_epoch != group.endpoint_epoch
-        or request.rebalance_timeout_ms != _NO_TIMEOUT
+        or request.rebalance_timeout_ms != NO_TIMEOUT
         or request.topology is not None
         or request.active_tasks is not None
         or request.standby_tasks is not None
@@ -271,15 +357,21 @@ def steady_heartbeat(
         or not timers.renew((SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms)
     ):
         return None
-    return _steady_response(member_id, epoch, config.heartbeat_interval_ms, group.endpoint_epoch)
+    respond = _steady_response if state.rules.streams_members_report_more else _earlier_steady_response
+    return respond(member_id, epoch, config.heartbeat_interval_ms, group.endpoint_epoch)
 
 
 def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:
     group = _existing(state, request.group_id, f"Group {request.group_id} not found.")
     if request.shutdown_application:
         group.request_shutdown(request.member_id)
-    member = _find_member(group, request.member_id)
+    if request.instance_id is None:
+        member = find_member(group, request.member_id)
+    else:
+        member = find_static_member(group, request.member_id, request.instance_id)
     response = StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+    if request.member_epoch == LEFT_FOR_NOW:
+        return sessions.leave_for_now(group, member, response)
     return sessions.remove_member(state, group, member, response)
 
 
@@ -310,100 +402,8 @@ def _find_or_make(
         records.append(classic_tombstone(group_id))
         known = None
     group = StreamsGroupModel(group_id, Snapshots()) if known is None else _existing(state, group_id, "")
-    limit = state.config.streams_group_max_size
-    if len(group.members) >= limit:
-        raise OperationRefused(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The streams group has reached its maximum capacity of {limit} members.",
-        )
+    refuse_if_full(state, group, request)
     return group
-
-
-def _find_member(group: StreamsGroupModel, member_id: str) -> StreamsMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise OperationRefused(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
-        )
-    return member
-
-
-def _member(group: StreamsGroupModel, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
-    """The member as it was before this heartbeat."""
-    epoch = request.member_epoch
-    if epoch == 0:
-        return group.members.get(request.member_id) or StreamsMember(request.member_id)
-    member = _find_member(group, request.member_id)
-    if not member.is_placed:
-        raise _contradiction()
-    if epoch == member.epoch:
-        return member
-    newer = epoch > member.epoch
-    if not newer and epoch == member.previous_epoch and _is_part(request, member):
-        return member  # the answer with the new epoch may have been lost
-    raise OperationRefused(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {'greater' if newer else 'smaller'} member epoch ({epoch}) than the "
-        f"one known by the group coordinator ({member.epoch}). The member must abandon all its partitions "
-        "and rejoin.",
-    )
-
-
-def _is_part(request: StreamsGroupHeartbeatRequest, member: StreamsMember) -> bool:
-    """Whether the member owns nothing but its tasks."""
-    tasks = member.tasks
-    return (
-        _is_in(request.active_tasks, tasks.active)
-        and _is_in(request.standby_tasks, tasks.standby)
-        and _is_in(request.warmup_tasks, tasks.warmup)
-    )
-
-
-def _is_in(reported: Reported, tasks: Mapping[str, Iterable[int]]) -> bool:
-    if reported is None:
-        return False
-    for part in reported:
-        known = tasks.get(part.subtopology_id)
-        if known is None or not all(partition in known for partition in part.partitions):
-            return False
-    return True
-
-
-def _updated(
-    member: StreamsMember, request: StreamsGroupHeartbeatRequest, context: RequestContext
-) -> StreamsMember:
-    """Update the member; fields that the request leaves out stay."""
-    topology, endpoint, tags = request.topology, request.user_endpoint, request.client_tags
-    client_id = client_id_of(context)
-    if (
-        topology is None
-        and endpoint is None
-        and tags is None
-        and request.rack_id is None
-        and request.process_id is None
-        and request.rebalance_timeout_ms == _NO_TIMEOUT
-        and client_id == member.client_id
-        and context.client_host == member.client_host
-    ):
-        return member
-    client_tags = member.client_tags
-    if tags is not None:
-        by_key = HashMap.of((tag.key, tag.value) for tag in tags)
-        if len(by_key) < len(tags):
-            raise _contradiction()
-        client_tags = by_key.in_order()
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == _NO_TIMEOUT else timeout_ms,
-        topology_epoch=member.topology_epoch if topology is None else topology.epoch,
-        client_id=client_id,
-        client_host=context.client_host,
-        process_id=member.process_id if request.process_id is None else request.process_id,
-        client_tags=client_tags,
-        endpoint=member.endpoint if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
-    )
 
 
 # --- the topology ---
@@ -416,7 +416,7 @@ def _topology(
     known = group.topology
     if requested is None:
         if known is None:
-            raise _contradiction()
+            raise contradiction()
         return known
     topology = StreamsTopology(topology_value(requested))
     if known is None:
@@ -474,8 +474,8 @@ def _reconcile(
 ) -> StreamsMember:
     reported = _reported(request)
     if not member.is_placed:
-        raise _contradiction()
-    step = reconciled(group, member, target.epoch, target.tasks, reported)
+        raise contradiction()
+    step = reconciled(state.rules, group, member, target.epoch, target.tasks, reported)
     if step is not member and step != member:
         records.append(owned_record(group.group_id, step))
         if step.state is StreamsMemberState.UNREVOKED_TASKS:
@@ -491,7 +491,7 @@ def _reported(request: StreamsGroupHeartbeatRequest) -> ReportedTasks:
         return None
     tasks = TargetTasks(listed_tasks(active), listed_tasks(standby), listed_tasks(warmup))
     if (len(tasks.active), len(tasks.standby), len(tasks.warmup)) != (len(active), len(standby), len(warmup)):
-        raise _contradiction()  # a subtopology is there twice
+        raise contradiction()  # a subtopology is there twice
     return tasks
 
 

@@ -27,6 +27,8 @@ from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.model.streams_group import (
     LEFT_STREAMS,
+    NO_DESCRIPTION,
+    NO_OFFSETS,
     NO_OWNED_TASKS,
     NO_TARGET_TASKS,
     OwnedTasks,
@@ -46,6 +48,7 @@ from coordwire.coordinator.streams.heartbeat import (
     validate_streams_heartbeat,
 )
 from coordwire.coordinator.streams.records import streams_tombstones
+from coordwire.coordinator.streams.sticky_assignor import STICKY
 from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
 from coordwire.enums import ErrorCode, StreamsMemberState
 from coordwire.logs import LogRecord
@@ -76,6 +79,7 @@ from coordwire.messages.streams_group_describe import (
     Member,
     Subtopology,
     TaskIds,
+    TaskOffset,
     TopicInfo,
     Topology,
 )
@@ -195,7 +199,14 @@ def replay_streams_group(state: State, key: object, value: object) -> None:
     match key, value:
         case StreamsGroupMetadataKey(), StreamsGroupMetadataValue() as content:
             configs = {config.key: config.value for config in content.last_assignment_configs or ()}
-            group.set_epoch(content.epoch, content.metadata_hash, content.validated_topology_epoch, configs)
+            epochs = content.stored_description_topology_epoch, content.failed_description_topology_epoch
+            group.set_epoch(
+                content.epoch,
+                content.metadata_hash,
+                content.validated_topology_epoch,
+                configs,
+                epochs if state.rules.streams_members_report_more else NO_DESCRIPTION,
+            )
         case StreamsGroupMetadataKey(group_id=group_id), None:
             if group.members or group.assignment_epoch != -1:
                 raise contradiction()
@@ -243,6 +254,7 @@ def _replay_member(
     group.put_member(
         replace(
             group.members.get(member_id) or _unknown(member_id),
+            instance_id=value.instance_id,
             rack_id=value.rack_id,
             client_id=value.client_id,
             client_host=value.client_host,
@@ -330,9 +342,10 @@ def describe_streams_group(state: State, group_id: str) -> DescribedGroup:
         group_state=group.committed_state().value,
         group_epoch=facts.epoch,
         assignment_epoch=facts.assignment_epoch,
+        assignor_name=STICKY if state.rules.streams_members_report_more else None,
         topology=_topology(group),
         members=[
-            _member(member, group.targets.committed(member_id) or NO_TARGET_TASKS)
+            _member(group, member, group.targets.committed(member_id) or NO_TARGET_TASKS)
             for member_id, member in group.members.committed_items()
         ],
     )
@@ -412,15 +425,18 @@ def _described_topics(topics: Iterable[RecordedTopic]) -> list[TopicInfo]:
 # --- members ---
 
 
-def _member(member: StreamsMember, target: TargetTasks) -> Member:
+def _member(group: StreamsGroupModel, member: StreamsMember, target: TargetTasks) -> Member:
     if not (member.is_described and member.is_placed):
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     endpoint = None
     if member.endpoint is not None:
         endpoint = Endpoint(host=member.endpoint.host, port=member.endpoint.port)
-    tasks = member.tasks
+    tasks, reported = member.tasks, group.task_offsets.get(member.member_id, NO_OFFSETS)
     return Member(
         member_id=member.member_id,
+        instance_id=member.instance_id,
+        task_offsets=_offsets(reported.offsets),
+        task_end_offsets=_offsets(reported.end_offsets),
         member_epoch=member.epoch,
         rack_id=member.rack_id,
         client_id=member.client_id,
@@ -432,6 +448,13 @@ def _member(member: StreamsMember, target: TargetTasks) -> Member:
         assignment=_assignment(tasks.active, tasks.standby, tasks.warmup),
         target_assignment=_assignment(target.active, target.standby, target.warmup),
     )
+
+
+def _offsets(offsets: Mapping[tuple[str, int], int]) -> list[TaskOffset]:
+    return [
+        TaskOffset(subtopology_id=part_id, partition=partition, offset=offset)
+        for (part_id, partition), offset in sorted(offsets.items())
+    ]
 
 
 def _assignment(
@@ -448,6 +471,9 @@ def _ids(tasks: Mapping[str, Iterable[int]]) -> list[TaskIds]:
 
 # --- handlers ---
 
+
+_NOT_STORED = 1
+"""The status of a topology's description that no plugin of the broker's keeps."""
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -473,6 +499,9 @@ def _describe_streams_groups(call: IncomingRequest) -> None:
         except OperationRefused as refusal:
             groups = _refused(names, int(refusal.code))
     groups = empty + groups
+    if call.state.rules.streams_members_report_more and call.request.include_topology_description:
+        for group in groups:
+            group.topology_description_status = 0 if group.error_code else _NOT_STORED
     if not all(fits(group.error_message) for group in groups):
         groups = _refused(call.request.group_ids, _UNKNOWN_SERVER_ERROR)
     call.reply.send(StreamsGroupDescribeResponse(groups=groups))

@@ -2,7 +2,8 @@
 takes free ones.
 
 A task is free for a member when no process has it as an active task; a process may have a task in one role
-only, so that a standby has to end before its process takes the task.
+only, so that a standby has to end before its process takes the task; or only before another member does, in
+the releases in which a member's own tasks change their roles at once.
 
 Rules: a member that gives up tasks stays in its epoch until it no longer reports them. Targets are computed
 after the group's epoch has risen: at most one in an assignment interval, and none while a new group waits for
@@ -11,33 +12,44 @@ more members; until then members keep to the last one. A topology that is not re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from coordwire.coordinator.assignors import StreamsGroupSpec, StreamsMemberSpec, computed_targets
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import (
+    NO_OFFSETS,
     NO_OWNED_TASKS,
     NO_TARGET_TASKS,
     OwnedTasks,
     ReportedTasks,
     StreamsGroupModel,
+    StreamsGroupState,
     StreamsMember,
     TargetTasks,
     Tasks,
 )
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
+from coordwire.coordinator.releases import ReleaseRules
+from coordwire.coordinator.snapshots import TimelineHashMap
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import assignment_epoch_record, target_record
 from coordwire.coordinator.streams.sessions import find_streams_group, initial_delay_key
-from coordwire.coordinator.streams.sticky_assignor import STICKY, sticky_assignor
+from coordwire.coordinator.streams.sticky_assignor import STICKY, ranking_sticky_assignor, sticky_assignor
 from coordwire.enums import ErrorCode, StreamsGroupStatus, StreamsMemberState
 from coordwire.logs import LogRecord
 from coordwire.messages.streams_group_heartbeat import Status
 
-__all__ = ["STANDBY_REPLICAS", "StreamsTarget", "begin_initial_delay", "reconciled", "update_target"]
+__all__ = [
+    "STANDBY_REPLICAS",
+    "StreamsTarget",
+    "begin_initial_delay",
+    "reconciled",
+    "refine",
+    "update_target",
+]
 
 
 T = TypeVar("T")
@@ -45,25 +57,31 @@ T = TypeVar("T")
 _NO_EPOCHS: Mapping[int, int] = {}
 _NO_IDS: frozenset[int] = frozenset()
 
-IsTaken = Callable[[tuple[str, int]], bool]
+Task = tuple[str, int]
+IsTaken = Callable[[Task], bool]
 """Whether a task is not free yet."""
 
 
 def reconciled(
-    group: StreamsGroupModel, member: StreamsMember, epoch: int, target: TargetTasks, reported: ReportedTasks
+    rules: ReleaseRules,
+    group: StreamsGroupModel,
+    member: StreamsMember,
+    epoch: int,
+    target: TargetTasks,
+    reported: ReportedTasks,
 ) -> StreamsMember:
     """The member after the next step towards a target of this epoch; the same one if there is none."""
     match member.state:
         case StreamsMemberState.STABLE:
             if member.epoch == epoch:
                 return member
-            return _towards(group, member, member.epoch, epoch, target, reported)
+            return _towards(rules, group, member, member.epoch, epoch, target, reported)
         case StreamsMemberState.UNREVOKED_TASKS:
             if reported is None or reported.has_any(member.revoking):
                 return member
-            return _towards(group, member, member.epoch + 1, epoch, target, reported)
+            return _towards(rules, group, member, member.epoch + 1, epoch, target, reported)
         case StreamsMemberState.UNRELEASED_TASKS:
-            return _towards(group, member, member.epoch, epoch, target, reported)
+            return _towards(rules, group, member, member.epoch, epoch, target, reported)
         case StreamsMemberState.UNKNOWN:
             # A newer coordinator has more states. Without tasks the member can begin again.
             if reported is None or reported:
@@ -72,10 +90,11 @@ def reconciled(
                     "The streams group member is in a unknown state. "
                     "The member must abandon all its tasks and rejoin.",
                 )
-            return _towards(group, member, epoch, epoch, target, reported)
+            return _towards(rules, group, member, epoch, epoch, target, reported)
 
 
 def _towards(
+    rules: ReleaseRules,
     group: StreamsGroupModel,
     member: StreamsMember,
     current_epoch: int,
@@ -84,30 +103,30 @@ def _towards(
     reported: ReportedTasks,
 ) -> StreamsMember:
     """current_epoch: of the member while it gives up tasks."""
-    process_id = member.process_id
-
-    def stands_by(task: tuple[str, int]) -> bool:
-        return process_id in (group.standby_owners.get(task) or ()) or process_id in (
-            group.warmup_owners.get(task) or ()
-        )
-
-    def is_active(task: tuple[str, int]) -> bool:
-        return group.active_owners.get(task) is not None or stands_by(task)
-
-    def is_in_process(task: tuple[str, int]) -> bool:
-        return group.active_owners.get(task) == process_id or stands_by(task)
-
-    tasks = member.tasks
+    checks = _Taken(group, member)
+    tasks, own = member.tasks, rules.streams_tasks_change_roles_at_once
     active, active_lost, active_new, active_waits = _active_difference(
-        tasks.active, target.active, epoch, is_active
+        tasks.active, target.active, epoch, checks.by_others if own else checks.by_any
     )
     standby, standby_lost, standby_new, standby_waits = _difference(
-        tasks.standby, target.standby, is_in_process
+        tasks.standby, target.standby, checks.for_standby if own else checks.in_process
     )
-    warmup, warmup_lost, warmup_new, warmup_waits = _difference(tasks.warmup, target.warmup, is_in_process)
+    warmup, warmup_lost, warmup_new, warmup_waits = _difference(
+        tasks.warmup, target.warmup, checks.for_warmup if own else checks.in_process
+    )
+    if own:
+        _move_where(standby_new, standby, tasks.active)
+        _change_replicas(tasks.standby, standby_lost, warmup_new, warmup)
+        _change_replicas(tasks.warmup, warmup_lost, standby_new, standby)
+        _forget_promoted(tasks.standby, target.active, standby_lost)
+        _forget_promoted(tasks.warmup, target.active, warmup_lost)
+        lost = OwnedTasks(active_lost, standby_lost, warmup_lost)
+        granted = active_new if not lost or not _has_any(reported, lost) else {}
+        _keep_promoted(tasks.standby, target.active, granted, standby)
+        _keep_promoted(tasks.warmup, target.active, granted, warmup)
     retained = OwnedTasks(active, standby, warmup)
     lost = OwnedTasks(active_lost, standby_lost, warmup_lost)
-    if lost and (reported is None or reported.has_any(lost)):
+    if lost and _has_any(reported, lost):
         return replace(
             member, state=StreamsMemberState.UNREVOKED_TASKS, epoch=current_epoch,
             previous_epoch=member.epoch, tasks=retained, revoking=lost,
@@ -128,6 +147,116 @@ def _towards(
         member, state=state, epoch=epoch, previous_epoch=member.epoch, tasks=retained or NO_OWNED_TASKS,
         revoking=NO_OWNED_TASKS,
     )  # fmt: skip
+
+
+def _has_any(reported: ReportedTasks, tasks: OwnedTasks) -> bool:
+    """Whether a member may still have one of the tasks."""
+    return reported is None or reported.has_any(tasks)
+
+
+class _Taken:
+    """Whether a task is not free yet for a member."""
+
+    def __init__(self, group: StreamsGroupModel, member: StreamsMember) -> None:
+        self._group, self._tasks, self._process_id = group, member.tasks, member.process_id
+
+    def by_any(self, task: Task) -> bool:
+        """For an active task, where the process has to give it up in other roles."""
+        return self._group.active_owners.get(task) is not None or self._stands_by(task)
+
+    def in_process(self, task: Task) -> bool:
+        """For a standby or warm-up, where the process has to give it up in other roles."""
+        return self._group.active_owners.get(task) == self._process_id or self._stands_by(task)
+
+    def by_others(self, task: Task) -> bool:
+        """For an active task, where the member itself changes its role."""
+        return (
+            self._group.active_owners.get(task) is not None
+            or self._has_other(self._group.standby_owners, self._tasks.standby, task)
+            or self._has_other(self._group.warmup_owners, self._tasks.warmup, task)
+        )
+
+    def for_standby(self, task: Task) -> bool:
+        part, partition = task
+        return (
+            (
+                self._group.active_owners.get(task) == self._process_id
+                and partition not in self._tasks.active.get(part, _NO_EPOCHS)
+            )
+            or self._process_id in (self._group.standby_owners.get(task) or ())
+            or self._has_other(self._group.warmup_owners, self._tasks.warmup, task)
+        )
+
+    def for_warmup(self, task: Task) -> bool:
+        return (
+            self._group.active_owners.get(task) == self._process_id
+            or self._has_other(self._group.standby_owners, self._tasks.standby, task)
+            or self._process_id in (self._group.warmup_owners.get(task) or ())
+        )
+
+    def _stands_by(self, task: Task) -> bool:
+        group = self._group
+        return self._process_id in (group.standby_owners.get(task) or ()) or self._process_id in (
+            group.warmup_owners.get(task) or ()
+        )
+
+    def _has_other(self, owners: TimelineHashMap[Task, set[str]], own: Tasks, task: Task) -> bool:
+        part, partition = task
+        return self._process_id in (owners.get(task) or ()) and partition not in own.get(part, _NO_IDS)
+
+
+# --- tasks that change their role at once ---
+
+_Parts = dict[str, frozenset[int]]
+
+
+def _add(parts: _Parts, part: str, ids: frozenset[int]) -> None:
+    table = HashMap.of(parts)
+    table.find_or_add(part, frozenset)
+    table[part] = parts.get(part, _NO_IDS) | ids
+    parts.clear()
+    parts.update(table.in_order())
+
+
+def _remove(parts: _Parts, part: str, ids: frozenset[int]) -> None:
+    if part in parts:
+        parts[part] -= ids
+        if not parts[part]:
+            del parts[part]
+
+
+def _move_where(new: _Parts, retained: _Parts, own: Mapping[str, Iterable[int]]) -> _Parts:
+    """Grant new tasks, as far as the member has them in the other role, and return these."""
+    moved: _Parts = {}
+    for part, ids in own.items():
+        granted = new.get(part, _NO_IDS) & frozenset(ids)
+        if granted:
+            moved[part] = granted
+            _remove(new, part, granted)
+            _add(retained, part, granted)
+    return moved
+
+
+def _change_replicas(own: Tasks, lost: _Parts, new: _Parts, retained: _Parts) -> None:
+    """Let standbys become warm-ups, or the reverse, without giving them up."""
+    for part, ids in _move_where(new, retained, own).items():
+        _remove(lost, part, ids)
+
+
+def _forget_promoted(own: Tasks, target: Tasks, lost: _Parts) -> None:
+    """What is to become active need not be given up."""
+    for part, ids in own.items():
+        _remove(lost, part, ids & target.get(part, _NO_IDS))
+
+
+def _keep_promoted(
+    own: Tasks, target: Tasks, granted: Mapping[str, Mapping[int, int]], retained: _Parts
+) -> None:
+    """What is to become active stays until then."""
+    for part, ids in own.items():
+        held = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
+        if held:
+            _add(retained, part, held)
 
 
 def _merged(
@@ -220,19 +349,85 @@ def update_target(
     standby_replicas: int,
     records: list[LogRecord],
     statuses: list[Status],
+    *,
+    refines: bool,
 ) -> StreamsTarget:
-    """The member's target; computes a new one if the group's epoch has risen and it is time."""
+    """The member's target; computes a new one if the group's epoch has risen and it is time.
+
+    refines: whether the epoch has risen only because the last one is not reached.
+    """
+    epoch, targets = _updated_targets(
+        state, group, epoch, member, configured, standby_replicas, records, statuses, refines=refines
+    )
+    if state.rules.streams_targets_are_refined:
+        refined_epoch, refined = group.refined.value
+        if refined_epoch == epoch and not refines:
+            targets = refined
+        elif refined_epoch != epoch or refined != targets:
+            group.refined.set((epoch, targets))
+    return StreamsTarget(epoch, targets.get(member.member_id, NO_TARGET_TASKS))
+
+
+def refine(group: StreamsGroupModel, member: StreamsMember) -> bool:
+    """Whether a settled group's member has other tasks than its target.
+
+    Apache Kafka's refinement, which is to place warm-up tasks, gives each target as it is.
+    """
+    if group.state is not StreamsGroupState.STABLE:
+        return False
+    targets = dict(group.targets.items())
+    epoch = group.assignment_epoch
+    target, tasks = targets.get(member.member_id, NO_TARGET_TASKS), member.tasks
+    active = {part: frozenset(ids) for part, ids in tasks.active.items()}
+    if (target.active, target.standby, target.warmup) != (active, tasks.standby, tasks.warmup):
+        return True
+    group.refined.set((epoch, targets))
+    return False
+
+
+def _updated_targets(
+    state: State,
+    group: StreamsGroupModel,
+    epoch: int,
+    member: StreamsMember,
+    configured: ConfiguredTopology,
+    standby_replicas: int,
+    records: list[LogRecord],
+    statuses: list[Status],
+    *,
+    refines: bool,
+) -> tuple[int, Mapping[str, TargetTasks]]:
     if state.timers.is_set(initial_delay_key(group.group_id)):
         statuses.append(_delayed("initial rebalance delay"))
-        return StreamsTarget(group.assignment_epoch, NO_TARGET_TASKS)
-    current = StreamsTarget(group.assignment_epoch, group.target(member.member_id))
+        return group.assignment_epoch, {}
+    known = _known_targets(group, member)
     if group.assignment_epoch >= epoch:
-        return current
+        return group.assignment_epoch, known
+    if refines and group.assignment_epoch >= group.epoch:
+        records.append(assignment_epoch_record(group.group_id, epoch, group.assigned_at))
+        return epoch, known
     if not _is_time(state, group):
         statuses.append(_delayed("assignment interval"))
-        return current
-    targets = _compute(state, group, epoch, member, configured, standby_replicas, records)
-    return StreamsTarget(epoch, targets.get(member.member_id, NO_TARGET_TASKS))
+        return group.assignment_epoch, known
+    return epoch, _compute(state, group, epoch, member, configured, standby_replicas, records)
+
+
+def _known_targets(group: StreamsGroupModel, member: StreamsMember | None) -> dict[str, TargetTasks]:
+    """The last targets; a static member under a new id has its predecessor's."""
+    targets = dict(group.targets.items())
+    replaced = _replaced(group, member)
+    if member is not None and replaced is not None:
+        target = targets.pop(replaced, None)
+        if target is not None:
+            targets[member.member_id] = target
+    return targets
+
+
+def _replaced(group: StreamsGroupModel, member: StreamsMember | None) -> str | None:
+    if member is None or member.instance_id is None:
+        return None
+    known = group.static_members.get(member.instance_id)
+    return None if known == member.member_id else known
 
 
 def _delayed(setting: str) -> Status:
@@ -257,26 +452,43 @@ def _compute(
     records: list[LogRecord],
 ) -> dict[str, TargetTasks]:
     """The targets of all members; adds the records of those that are new."""
-    members = HashMap.of(group.members.items())
+    replaced = _replaced(group, member)
+    members = HashMap.of((key, known) for key, known in group.members.items() if key != replaced)
     if member is not None:
         members[member.member_id] = member
+    if state.rules.sticky_assignor_ranks_standbys and not all(known.is_placed for known in members.values()):
+        raise contradiction()
+    known_targets = _known_targets(group, member)
     targets = dict.fromkeys(members, NO_TARGET_TASKS)
     if configured.is_ready:
         parts = configured.subtopologies
         assert parts is not None
         specs = {
-            member_id: StreamsMemberSpec(known.process_id, group.target(member_id))
+            member_id: _member_spec(state, group, known, known_targets.get(member_id, NO_TARGET_TASKS))
             for member_id, known in members.items()
         }
         spec = StreamsGroupSpec(specs, parts, standby_replicas)
-        assignor = state.assignors.get("streams", {}).get(STICKY) or sticky_assignor
+        ranks = state.rules.sticky_assignor_ranks_standbys
+        own = ranking_sticky_assignor if ranks else sticky_assignor
+        assignor = state.assignors.get("streams", {}).get(STICKY) or own
         targets.update(computed_targets(group.group_id, epoch, STICKY, lambda: assignor(spec)))
     for member_id in members:
         target = targets[member_id]
-        if group.targets.get(member_id) != target:
+        if known_targets.get(member_id) != target:
             records.append(target_record(group.group_id, member_id, target))
     records.append(assignment_epoch_record(group.group_id, epoch, state.now))
     return targets
+
+
+def _member_spec(
+    state: State, group: StreamsGroupModel, member: StreamsMember, target: TargetTasks
+) -> StreamsMemberSpec:
+    if not state.rules.sticky_assignor_ranks_standbys:
+        return StreamsMemberSpec(member.process_id, target)
+    tasks, reported = member.tasks, group.task_offsets.get(member.member_id, NO_OFFSETS)
+    active = {part: frozenset(ids) for part, ids in tasks.active.items()}
+    last = TargetTasks(active, tasks.standby, tasks.warmup)
+    return StreamsMemberSpec(member.process_id, last, reported.offsets)
 
 
 # --- the initial delay ---

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from coordwire.codec import Message
 from coordwire.coordinator.model.streams_group import (
+    NO_DESCRIPTION,
     ActiveTasks,
     StreamsGroupModel,
     StreamsMember,
@@ -62,13 +63,20 @@ def _record(record_type: int, key: Message, value: Message | None) -> LogRecord:
 
 
 def epoch_record(
-    group_id: str, epoch: int, metadata_hash: int, validated_topology_epoch: int, configs: Mapping[str, str]
+    group_id: str,
+    epoch: int,
+    metadata_hash: int,
+    validated_topology_epoch: int,
+    configs: Mapping[str, str],
+    description_epochs: tuple[int, int] = NO_DESCRIPTION,
 ) -> LogRecord:
+    stored, failed = description_epochs
     value = StreamsGroupMetadataValue(
         epoch=epoch, metadata_hash=metadata_hash, validated_topology_epoch=validated_topology_epoch,
         last_assignment_configs=[
             LastAssignmentConfig(key=key, value=configs[key]) for key in sorted(configs)
         ],
+        stored_description_topology_epoch=stored, failed_description_topology_epoch=failed,
     )  # fmt: skip
     return _record(17, StreamsGroupMetadataKey(group_id=group_id), value)
 
@@ -83,8 +91,9 @@ def member_record(group_id: str, member: StreamsMember) -> LogRecord:
         endpoint = Endpoint(host=member.endpoint.host, port=member.endpoint.port)
     tags = member.client_tags
     value = StreamsGroupMemberMetadataValue(
-        instance_id=None, rack_id=member.rack_id, client_id=member.client_id, client_host=member.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms, topology_epoch=member.topology_epoch,
+        instance_id=member.instance_id, rack_id=member.rack_id, client_id=member.client_id,
+        client_host=member.client_host, rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topology_epoch=member.topology_epoch,
         process_id=member.process_id, user_endpoint=endpoint,
         client_tags=[KeyValue(key=key, value=tags[key]) for key in sorted(tags)],
     )  # fmt: skip

@@ -6,12 +6,24 @@ longer there. The initial delay is not tried again when its records can't be wri
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coordwire.codec import Message
 from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
-from coordwire.coordinator.model.streams_group import StreamsGroupModel, StreamsMember
+from coordwire.coordinator.model.streams_group import (
+    LEFT_FOR_NOW,
+    NO_OWNED_TASKS,
+    StreamsGroupModel,
+    StreamsMember,
+)
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
-from coordwire.coordinator.streams.records import epoch_record, member_tombstones
+from coordwire.coordinator.streams.records import (
+    assignment_epoch_record,
+    epoch_record,
+    member_tombstones,
+    owned_record,
+)
 from coordwire.coordinator.timers import TimerKey
 from coordwire.enums import ErrorCode
 
@@ -22,6 +34,7 @@ __all__ = [
     "find_streams_group",
     "initial_delay_key",
     "keep_alive",
+    "leave_for_now",
     "limit_revocation",
     "remove_member",
     "unlimit_revocation",
@@ -99,11 +112,23 @@ def remove_member(
             facts.metadata_hash,
             facts.validated_topology_epoch,
             facts.assignment_configs,
+            facts.description_epochs,
         )
     )
+    if state.rules.emptied_groups_are_assigned and len(group.members) == 1:
+        records.append(assignment_epoch_record(group_id, facts.epoch + 1, 0))
     for kind in _OF_MEMBERS:
         state.timers.cancel((kind, group_id, member.member_id))
     return Result(records, response, cause=cause)
+
+
+def leave_for_now(group: StreamsGroupModel, member: StreamsMember, response: Message) -> Result:
+    """Keep a static member's place, target and tasks; it has them from its first epoch on when it returns."""
+    active = {part: dict.fromkeys(epochs, 0) for part, epochs in member.tasks.active.items()}
+    absent = replace(
+        member, epoch=LEFT_FOR_NOW, tasks=replace(member.tasks, active=active), revoking=NO_OWNED_TASKS
+    )
+    return Result([owned_record(group.group_id, absent)], response)
 
 
 # --- the group ---

@@ -22,7 +22,7 @@ from coordwire.coordinator.assignors import StreamsGroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import TargetTasks
 
-__all__ = ["STICKY", "JavaQueue", "sticky_assignor"]
+__all__ = ["STICKY", "JavaQueue", "ranking_sticky_assignor", "sticky_assignor"]
 
 STICKY = "sticky"
 """The name of the assignor."""
@@ -91,7 +91,15 @@ Task = tuple[str, int]
 
 def sticky_assignor(spec: StreamsGroupSpec) -> Mapping[str, TargetTasks]:
     """The target of each member, in their order."""
-    assignment = _Assignment(spec)
+    return _assigned(_Assignment(spec), spec)
+
+
+def ranking_sticky_assignor(spec: StreamsGroupSpec) -> Mapping[str, TargetTasks]:
+    """The same as of Apache Kafka 4.4: members that know a task are ranked by the offsets they report."""
+    return _assigned(_RankingAssignment(spec), spec)
+
+
+def _assigned(assignment: _Assignment, spec: StreamsGroupSpec) -> Mapping[str, TargetTasks]:
     assignment.assign_active()
     if spec.standby_replicas > 0:
         assignment.assign_standby()
@@ -171,24 +179,34 @@ class _Assignment:
         self._total_share = _Share(active + stateful * standby_replicas, len(members))
         self._processes: HashMap[str, _Process] = HashMap(len(members))
         self._last_active: dict[Task, str] = {}
-        self._last_standby: dict[Task, list[str]] = {}
         self._process_of: dict[str, _Process] = {}
         self._active: dict[str, list[Task]] = {member_id: [] for member_id in members}
         self._standby: dict[str, list[Task]] = {member_id: [] for member_id in members}
         for member_id, member in members.items():
-            process = self._processes.get(member.process_id)
-            if process is None:
-                process = self._processes[member.process_id] = _Process()
+            process = self._process(member.process_id)
             process.members[member_id] = [0]
             self._process_of[member_id] = process
             for part_id, partitions in member.target.active.items():
                 self._last_active.update(
                     dict.fromkeys(((part_id, number) for number in partitions), member_id)
                 )
+        self._last_standby = self._members_with_standbys()
+        self._ordered = self._processes.values()
+
+    def _process(self, process_id: str) -> _Process:
+        process = self._processes.get(process_id)
+        if process is None:
+            process = self._processes[process_id] = _Process()
+        return process
+
+    def _members_with_standbys(self) -> dict[Task, list[str]]:
+        """The members that know a task, in the order of preference."""
+        known: dict[Task, list[str]] = {}
+        for member_id, member in self._members.items():
             for part_id, partitions in member.target.standby.items():
                 for number in partitions:
-                    self._last_standby.setdefault((part_id, number), []).append(member_id)
-        self._ordered = self._processes.values()
+                    known.setdefault((part_id, number), []).append(member_id)
+        return known
 
     def _place(self, member_id: str, task: Task, *, active: bool) -> None:
         count = self._process_of[member_id].add(member_id, task)
@@ -295,9 +313,62 @@ class _Assignment:
 
     def targets(self) -> dict[str, TargetTasks]:
         return {
-            member_id: TargetTasks(_compact(self._active[member_id]), _compact(self._standby[member_id]))
+            member_id: TargetTasks(
+                self._compact(self._active[member_id]), self._compact(self._standby[member_id])
+            )
             for member_id in self._members
         }
+
+    def _compact(self, tasks: list[Task]) -> dict[str, frozenset[int]]:
+        """A member's tasks by subtopology, in the order of Java's tables."""
+        parts: dict[str, list[int]] = {}
+        for part_id, partition in tasks:
+            parts.setdefault(part_id, []).append(partition)
+        ordered: Iterable[str] = parts
+        if len(parts) > 1:
+            ordered = self._in_order(part_id for part_id, _ in HashSet.of(tasks))
+        return {part_id: frozenset(parts[part_id]) for part_id in ordered}
+
+    @staticmethod
+    def _in_order(parts: Iterable[str]) -> Iterable[str]:
+        return HashMap.copy_of(HashMap.of((part_id, 0) for part_id in parts))
+
+
+class _RankingAssignment(_Assignment):
+    """Rules: members with a standby come first, then those with the highest offset."""
+
+    def _process(self, process_id: str) -> _Process:
+        return self._processes.find_or_add(process_id, _Process)
+
+    @staticmethod
+    def _in_order(parts: Iterable[str]) -> Iterable[str]:
+        table: HashMap[str, int] = HashMap()
+        for part_id in parts:
+            table.find_or_add(part_id, int)
+        return HashMap.of(HashMap.copy_of(table).items())
+
+    def _members_with_standbys(self) -> dict[Task, list[str]]:
+        known: dict[Task, list[tuple[bool, int, str]]] = {}
+        for member_id, member in self._members.items():
+            standby = {(part_id, number) for part_id, ids in member.target.standby.items() for number in ids}
+            for task in [*standby, *(task for task in member.task_offsets if task not in standby)]:
+                rank = task not in standby, -member.task_offsets.get(task, 0)
+                known.setdefault(task, []).append((*rank, member_id))
+        return {
+            task: [entry[2] for entry in sorted(ranked, key=itemgetter(0, 1))]
+            for task, ranked in known.items()
+        }
+
+    def _least_loaded(self, task: Task, unless_at: Task | None) -> str | None:
+        candidate, load, count = None, 0.0, 0
+        for member_id in self._last_standby.get(task, ()):
+            process = self._process_of[member_id]
+            if unless_at is not None and process.has(unless_at):
+                continue
+            own = self._count(member_id)
+            if candidate is None or (process.load < load and own < count):
+                candidate, load, count = member_id, process.load, own
+        return candidate
 
 
 _load_of = attrgetter("load")
@@ -305,14 +376,3 @@ _load_of = attrgetter("load")
 
 def _by_partition(task: Task) -> tuple[int, str]:
     return task[1], task[0]
-
-
-def _compact(tasks: list[Task]) -> dict[str, frozenset[int]]:
-    """A member's tasks by subtopology, in the order of Java's tables."""
-    parts: dict[str, list[int]] = {}
-    for part_id, partition in tasks:
-        parts.setdefault(part_id, []).append(partition)
-    ordered: Iterable[str] = parts
-    if len(parts) > 1:
-        ordered = HashMap.copy_of(HashMap.of((part_id, 0) for part_id, _ in HashSet.of(tasks)))
-    return {part_id: frozenset(parts[part_id]) for part_id in ordered}
