@@ -254,9 +254,9 @@ def _keep_promoted(
 ) -> None:
     """What is to become active stays until then."""
     for part, ids in own.items():
-        held = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
-        if held:
-            _add(retained, part, held)
+        kept_ids = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
+        if kept_ids:
+            _add(retained, part, kept_ids)
 
 
 def _merged(
