@@ -135,6 +135,9 @@ def test_headers_of_0_8_byte_by_byte() -> None:
     event = asked(server, data)
     assert (event.frame.correlation_id, event.frame.client_id, event.frame.api_version) == (0, "till", 0)
     assert event.request == registration
+    data = client.send(Draft2ClusterMetadataRequest(group_id="g"), version=1)
+    assert data == bytes.fromhex("00000011 07d1 0001 00000001 0004 74696c6c 0001 67".replace(" ", ""))
+    assert asked(server, data).frame.api_version == 1
     # Either side numbers its requests, and an answer is that of its number, whatever the order.
     pings = [server.send(Draft2PingRequest(consumer_id="c")) for _ in range(2)]
     assert [ping[8:12].hex() for ping in pings] == ["00000000", "00000001"]

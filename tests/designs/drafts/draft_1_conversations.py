@@ -176,6 +176,7 @@ def draft_1_sees_topics() -> Iterator[str]:
         ("__consumer_offsets", {0: [1]}),
         ("v", {0: [2, 1], 1: [1, 2]}),
         ("t", {number: [1] for number in range(3)}),
+        ("tt", {0: [1], 1: [2]}),
     ):
         yield f"topic {topic} {partitions}"
         world.history.clear()

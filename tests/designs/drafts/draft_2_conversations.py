@@ -62,7 +62,8 @@ def draft_2_fails() -> Iterator[str]:
     world = World(2, broker={"max_ping_retries": 2})
     handled(world)
     for name, session_ms in (("b", 6_000), ("a", 3_000), ("c", 6_000)):
-        world.join(name, session_timeout_ms=session_ms, group_id="h" if name == "c" else "g")
+        group = "h" if name == "c" else "g"
+        world.join(name, session_timeout_ms=session_ms, group_id=group, auto_commit=name != "a")
         world.run(100)
     world.run(1_500)
     world.history.clear()
@@ -178,6 +179,7 @@ def draft_2_sees_topics() -> Iterator[str]:
         ("__consumer_offsets", {0: [1]}),
         ("v", {0: [2, 1], 1: [1, 2]}),
         ("t", partitions(3)),
+        ("tt", {0: [1], 1: [2]}),
     ):
         yield f"topic {topic} {assigned}"
         world.topic(topic, assigned)
@@ -446,6 +448,11 @@ def draft_2_commits() -> Iterator[str]:
     world.nodes["b"].machine.commit_offsets()
     world.drain("b")
     world.run(10)
+    yield from told(world)
+    world.consume("c", 12)
+    world.run(2_100)
+    world.crash("c")  # its group is left without a consumer, before its offsets are written
+    world.run(3_000)
     yield from told(world)
     yield from knows(world)
 

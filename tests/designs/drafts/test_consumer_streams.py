@@ -36,6 +36,9 @@ def test_a_stream_keeps_the_order_of_each_partition() -> None:
     assert stream.put(FetchedChunk(TWO, 0, 1))
     assert not stream.put(FetchedChunk(ONE, 7, 9))  # the queue is full: the fetcher waits
     assert [stream.take() for _ in range(4)] == [(ONE, 5), (ONE, 6), (TWO, 0), None]
+    assert stream.put(FetchedChunk(TWO, 1, 2))
+    assert stream.put(FetchedChunk(ONE, 7, 8))
+    assert [stream.take() for _ in range(2)] == [(TWO, 1), (ONE, 7)]  # as they came
 
 
 def test_what_is_cleared_was_not_consumed() -> None:

@@ -78,6 +78,15 @@ def test_all_listen_to_the_path_and_elect_whenever_its_data_is_deleted() -> None
     assert world.read(PATH) is None
 
 
+def test_each_of_5_000_consumers_has_a_start() -> None:
+    world = World(2, consumers="a")
+    a = world.coordinator.groups["g"].members["a"]
+    names = [f"c{number}" for number in range(5_000)]
+    plan = {DraftPartition("t", f"1-{number}"): f"{name}-0" for number, name in enumerate(names)}
+    starts = world.coordinator._starts(dict.fromkeys(names, a), plan, {})
+    assert [len(starts[name].ownership_info[0].assigned_parts) for name in names] == [1] * 5_000
+
+
 def test_at_any_time_one_broker_coordinates() -> None:
     """One that finds another's node at the path is the coordinator no longer."""
     world = World(2, consumers="a")

@@ -163,7 +163,7 @@ def zookeeper_fails_to_claim() -> Iterator[str]:
 def zookeeper_divides() -> Iterator[str]:
     """AssignmentContext and RangeAssignor: topics and threads of each consumer, partitions by number."""
     world = World(0, brokers=1, partitions=11, latency=(0, 0))
-    world.topic("u", {number: [1] for number in range(4)})
+    world.topic("u", {0: [1], 1: [1, 2], 2: [2, 1], 3: [2]})
     for name, topic_count in (
         ("c10", '{"t":1}'), ("c2", '{"t":2,"u":1}'), ("c1", '{"u":2}'), ("w", "!3!u"),
         ("v", '{"x":1}'),
