@@ -236,7 +236,8 @@ class CaptureHole(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
-    static member's name; rejoined: it was in before, under this id or as this static member."""
+    static member's name; rejoined: it was in before, under this id or as this static member; former_id: of
+    another member that the same process was before, as its connection shows: it asked there under that id."""
 
     kind: Kind
     member_id: str
@@ -248,6 +249,7 @@ class MemberJoined(GroupEvent):
     session_timeout_ms: int | None = None
     reason: str | None = None
     rejoined: bool = False
+    former_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

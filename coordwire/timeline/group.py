@@ -235,7 +235,7 @@ class Group:
         self.pending.append(_member_joined(
             self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
             member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
-            rejoined,
+            rejoined, None,
         ))  # fmt: skip
 
     def remove(

@@ -54,9 +54,10 @@ def assignment(share: Share) -> bytes:
 
 class Script:
     """One group's conversation. `now` is in seconds; each frame takes a millisecond. broker: the address of
-    who is asked."""
+    who is asked; port: the clients', another one for new connections."""
 
     broker = "broker:9092"
+    port = 1
 
     def __init__(self, group: str = "g", capture: str = "script") -> None:
         self.group = group
@@ -74,7 +75,7 @@ class Script:
             api_version = request.api_version or 0
         entry = FrameEntry(
             capture=self.capture, number=len(self.entries) + 1,
-            flow=f"{client}:1 > {self.broker}" if request is None else request.flow,
+            flow=f"{client}:{self.port} > {self.broker}" if request is None else request.flow,
             time_ns=START + int(self.now * SECOND), direction=direction, body=b"", api_key=cls.api_key,
             api_version=api_version, body_version=api_version, correlation_id=1, client_id=client,
             message=message, request=request,
@@ -96,7 +97,7 @@ class Script:
         """FINs of their connections to the broker."""
         for client in clients:
             self.entries.append(ConnectionEnd(
-                capture=self.capture, flow=f"{client}:1 > {self.broker}",
+                capture=self.capture, flow=f"{client}:{self.port} > {self.broker}",
                 time_ns=START + int(self.now * SECOND), sender=sender, kind="fin",
             ))  # fmt: skip
 

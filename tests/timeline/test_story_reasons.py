@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from coordwire.messages import MetadataRequest, MetadataResponse
+from dataclasses import replace
+
+from coordwire.messages import JoinGroupResponse, MetadataRequest, MetadataResponse
 from coordwire.messages.metadata import MetadataResponseTopic
-from coordwire.timeline.events import GroupEvent, LostMember, RebalanceEnded
+from coordwire.timeline.events import GroupEvent, LostMember, MemberJoined, Moved, RebalanceEnded
+from coordwire.timeline.story import story_lines
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.group_block import GroupBlock
 from tests.timeline.script import SECOND, START, Script, only
@@ -46,6 +49,51 @@ def test_a_member_that_may_still_join_does_not() -> None:
     assert "whose connection ended" not in overview(events)
 
 
+# --- the same process under another id ---
+
+
+def returns(*, under_old_id: bool) -> list[GroupEvent]:
+    """A member is out; later its client joins on another connection. under_old_id: whether it asks for its
+    old membership first."""
+    script = Script().steady("a", "b")
+    script.now = 9
+    script.heartbeat("b", 1)
+    script.now = 12
+    script.heartbeat("b", 1, 27)
+    script.rebalance(2, {"b": {"t": [0, 1]}}, script.join("b"))
+    script.now = 15
+    script.port = 2
+    if under_old_id:
+        script.answer(script.join("a"), JoinGroupResponse(error_code=25, member_id="a-id"))
+    request = script.join("a", member="")
+    script.answer(request, JoinGroupResponse(error_code=79, member_id="a-new"))
+    script.port = 1
+    script.heartbeat("b", 2, 27)
+    second = script.join("b")
+    script.port = 2
+    request = script.join("a", member="a-new")
+    script.now = 16
+    for asked, name in ((request, "a-new"), (second, "b-id")):
+        script.answer(asked, JoinGroupResponse(
+            generation_id=3, protocol_type="consumer", protocol_name="range", leader="b-id", member_id=name,
+        ))  # fmt: skip
+    return script.events(ends=True)
+
+
+def test_a_process_that_asks_under_its_old_id_on_a_new_connection_is_the_same() -> None:
+    events = returns(under_old_id=True)
+    assert [event.former_id for event in only(events, MemberJoined)][-1] == "a-id"
+    assert "back 22:13:36.0 as #3 (a) (same process, new connection)" in overview(events)
+    assert "the same process as #1 (a), which timed out" in "\n".join(story_lines(events))
+
+
+def test_a_client_of_the_same_name_may_be_another_process() -> None:
+    events = returns(under_old_id=False)
+    assert {event.former_id for event in only(events, MemberJoined)} == {None}
+    assert "same process" not in overview(events)
+    assert "the same client as #1 (a), which timed out" in "\n".join(story_lines(events))
+
+
 # --- what the coordinator changed ---
 
 
@@ -56,10 +104,9 @@ def reassigned(given: list[int]) -> list[GroupEvent]:
     script.answer(script.ask(MetadataRequest(), "a"), MetadataResponse(topics=[topic]))
     joined(script, "a", 1, [0, 1])
     script.now = 20
-    epoch = 2 if {0, 1} <= set(given) else 1  # the new one, once it has given up what it must
-    beat(script, "a", 1, epoch, given=given)
+    beat(script, "a", 1, 2, given=given)
     script.now = 21
-    beat(script, "a", epoch, 2, owns=given)
+    beat(script, "a", 2, 2, owns=given)
     return script.events()
 
 
@@ -68,7 +115,10 @@ def test_partitions_that_a_coordinator_adds_are_named() -> None:
 
 
 def test_partitions_that_are_gone_are_named() -> None:
-    assert "by the coordinator: orders-1 gone " in overview(reassigned([0]))
+    *events, ended = reassigned([0, 1, 2])
+    assert isinstance(ended, RebalanceEnded)
+    gone = replace(ended, moved=(Moved("orders", 1, "a", None),))
+    assert "by the coordinator: orders-1 gone " in overview([*events, gone])
 
 
 def test_of_very_many_their_number_is_named() -> None:

@@ -4,7 +4,8 @@ Strategy: a member's own connection is that of its last request about its group;
 too if they come from the same address with the same client id, and no other member does. Once it is taken to
 be out, its event reports these connections: whether they were closed or reset by then, by which side and in
 which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: an
-ending is built from what its `MemberClaim` admits; what is remembered is bounded.
+ending is built from what its `MemberClaim` admits; what is remembered is bounded. Who joins on a connection
+that a member spoke on which is out is the same process: also where that asked in vain on a new connection.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
-from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen
+from coordwire.timeline.evidence import Evidence, MemberClaim, MemberName, Seen, remember
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Holes, Outage
 
@@ -152,6 +153,7 @@ class ConnectionEnds:
     _instances: dict[tuple[str, str], MemberName] = field(default_factory=dict)
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
     _speakers: dict[str, dict[GroupKey, MemberName]] = field(default_factory=dict)
+    _formers: OrderedDict[MemberName, MemberName] = field(default_factory=OrderedDict)
 
     def asks(self, entry: FrameEntry, group: str, member_id: str, kept_as: Kind, place: Seen) -> None:
         """A request about a group was sent: `opens` and, if it is a member's, `speaks`."""
@@ -176,6 +178,9 @@ class ConnectionEnds:
         requests = known.get(name)
         if requests is None:
             requests = known[name] = LastRequests(name, flow, place, place)
+            former = self._speakers.get(flow, {}).get((name.group, kept_as))
+            if former is not None and former != name:
+                remember(self._formers, name, former, MOST_MEMBERS)
             self._speaks_on(flow, name, kept_as)
             if len(known) > MOST_MEMBERS:
                 known.popitem(last=False)[1].is_kept = False
@@ -282,6 +287,10 @@ class ConnectionEnds:
     def see(self, event: GroupEvent) -> GroupEvent:
         """The event, with the ends of its member's connections, if that member left without a request."""
         if isinstance(event, MemberJoined):
+            name = MemberName(event.group, event.member_id)
+            former = self._formers.get(name)
+            if former is not None and former not in self._in and not event.rejoined:
+                event = replace(event, former_id=former.member_id)
             self._joins(event)
         elif isinstance(event, RebalanceEnded):
             group = event.group

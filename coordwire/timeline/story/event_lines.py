@@ -200,7 +200,8 @@ class EventLines:
         if leaving is None:
             return []
         departure = f"{_leaving_words(leaving)} at {self.clock(leaving)}"
-        return [f"the same client as {self.name(leaving.member_id)}, which {departure}"]
+        subject = "process" if member_id in self._links.processes else "client"
+        return [f"the same {subject} as {self.name(leaving.member_id)}, which {departure}"]
 
     def _detail(self, event: RebalanceBegan) -> Pieces:
         """The evidence for a cause, and what is known about the member that caused it."""

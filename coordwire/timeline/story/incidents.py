@@ -252,12 +252,11 @@ def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbe
     for join in joins:
         if (join.time_ns or 0) <= (event.time_ns or 0):
             continue
-        same_process = join.member_id == event.member_id or (
-            before is not None and join.host is not None and join.host == before.host
-        )
-        if same_process:
+        same_connection = before is not None and join.host is not None and join.host == before.host
+        if event.member_id in (join.member_id, join.former_id) or same_connection:
             name = "" if join.member_id == event.member_id else f" as {numbers.name(join.member_id)}"
-            return f"back {clock(join.time_ns or 0)}{name} (same process)"
+            anew = ", new connection" if join.former_id == event.member_id and not same_connection else ""
+            return f"back {clock(join.time_ns or 0)}{name} (same process{anew})"
     return ""
 
 

@@ -204,9 +204,9 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
 def _own_changes(event: RebalanceEnded) -> str:
     """The partitions that the coordinator added to what members have, and those that it took from all."""
     added = [TopicPartition(part.topic, part.partition) for part in event.moved if part.before is None]
-    taken = [TopicPartition(part.topic, part.partition) for part in event.moved if part.after is None]
+    removed = [TopicPartition(part.topic, part.partition) for part in event.moved if part.after is None]
     texts = []
-    for partitions, deed in ((added, "added"), (taken, "gone")):
+    for partitions, deed in ((added, "added"), (removed, "gone")):
         names = shown(ranges(partitions))
         if len(names) > LONG_NAMES:
             names = f"{count(len(partitions), 'partition')} of {_topics(partitions)}"

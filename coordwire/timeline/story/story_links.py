@@ -1,9 +1,10 @@
 """What one line of a story takes from other events: a rebalance's client, how a silent member's connections
-ended, that a new client was expelled before, and which static member took another's place.
+ended, that a new member's process or client was expelled before, and which static member took another's
+place.
 
-Strategy: one pass over a group's events, those of a line before it is written. Rules: a client is the one
-that was expelled if it has the same client id and address; each is linked once; of an endless input only the
-latest rebalances have their client.
+Strategy: one pass over a group's events, those of a line before it is written. Rules: a process is the one
+that was expelled if its connection shows that, a client if it has the same client id and address; each is
+linked once; of an endless input only the latest rebalances have their client.
 """
 
 from __future__ import annotations
@@ -42,16 +43,18 @@ class StoryLinks:
     """causers: the members that began rebalances before they had an id, by those events' places; endings: how
     the connections of silent members ended, by their ids and by when they went; expelled: by its new id, how
     the client's member went before; heirs: by static members' ids, those that took their places; forebears:
-    the other way."""
+    the other way; processes: the new ids whose processes are known to be those of the expelled."""
 
     causers: OrderedDict[tuple[str, int], str] = field(default_factory=OrderedDict)
     endings: dict[tuple[str, int | None], MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
     heirs: dict[str, MemberJoined] = field(default_factory=dict)
     forebears: dict[str, str] = field(default_factory=dict)
+    processes: set[str] = field(default_factory=set)
     _nameless: deque[RebalanceBegan] = field(default_factory=lambda: deque(maxlen=MOST_NAMELESS))
     _hosts: dict[str, str | None] = field(default_factory=dict)
     _departed: dict[tuple[str | None, str], MemberLeft] = field(default_factory=dict)
+    _expelled: dict[str, MemberLeft] = field(default_factory=dict)
     _instances: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -82,6 +85,7 @@ class StoryLinks:
                 if event.ending is not None:
                     self.endings[event.member_id, event.time_ns] = event.ending
                 if event.how in EXPELLED:
+                    self._expelled[event.member_id] = event
                     self._departed[_client(event.client_id, self._hosts.get(event.member_id))] = event
 
     def _joins(self, event: MemberJoined) -> None:
@@ -92,7 +96,12 @@ class StoryLinks:
             if before is not None and before != event.member_id and event.rejoined:
                 self.heirs[before] = event
                 self.forebears[event.member_id] = before
-        departure = self._departed.pop(_client(event.client_id, event.host), None)
+        client = _client(event.client_id, event.host)
+        departure = self._expelled.pop(event.former_id or "", None)
+        if departure is not None:
+            self.processes.add(event.member_id)
+        if departure is None or self._departed.get(client) is departure:
+            departure = self._departed.pop(client, departure)
         if departure is not None and departure.member_id != event.member_id and event.client_id:
             self.expelled[event.member_id] = departure
 
