@@ -15,6 +15,7 @@
     faults.py         plans of faults: their text, how a seed draws them, what they do
     checkers.py       what must hold
     network.py        connections in memory
+    unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
     surroundings.py   clocks, randomness and ways out, replaced while a world runs
 

@@ -38,6 +38,7 @@ from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTas
 from coordwire.testing.simulation.network import Host, Network
 from coordwire.testing.simulation.surroundings import LeftTheWorld
 from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
+from coordwire.testing.simulation.unawaited import noted_coroutines
 
 __all__ = ["Service", "SimulatedWorld", "Test"]
 
@@ -58,6 +59,12 @@ _STOP = 300.0
 
 _SETTLE = 0.1
 
+_LIVES = 5
+"""So many lives in a row that an error ends soon, without a fault, are a loop of crashes."""
+
+_SOON = 10.0
+"""Seconds."""
+
 log = logging.getLogger("coordwire.testing.simulation")
 
 
@@ -76,7 +83,8 @@ class SimulatedProcess(LoopProcess):
 
 class Service:
     """A process by its name, over all its lives. starts: how many there were; last_error: how the last one
-    ended, if by an error; ahead: seconds by which its clock is ahead."""
+    ended, if by an error; crashes: how many in a row ended so soon, without a fault; ahead: seconds by which
+    its clock is ahead."""
 
     def __init__(
         self,
@@ -87,7 +95,7 @@ class Service:
     ) -> None:
         self.world, self.machine, self._function, self._restarts = world, machine, function, restarts
         self.name = machine.name
-        self.starts = 0
+        self.starts = self.crashes = 0
         self.ahead = 0.0
         self.last_error: BaseException | None = None
         self.process: SimulatedProcess | None = None
@@ -116,7 +124,7 @@ class Service:
             process.is_frozen = process.is_halted = True
 
     async def _life(self, process: SimulatedProcess) -> None:
-        world = self.world
+        world, start_time = self.world, self.world.now
         error: BaseException | None = None
         try:
             await self._function()
@@ -130,6 +138,16 @@ class Service:
         self.last_error = error
         if error is not None:
             log.warning("%s has ended by %r", self.name, error)
+            is_soon = world.now - start_time < _SOON and start_time > world.driver.ends
+            self.crashes = self.crashes + 1 if is_soon and not self._is_stopping else 0
+            if self.crashes == _LIVES:
+                world.fail(
+                    Violation(
+                        "CrashLoop",
+                        f"{self.name} ended {_LIVES} times in a row, without a fault, by {error!r}",
+                    )
+                )
+                return
         await asyncio.sleep(_GRACE)
         if error is None:
             world.check_left(self.name, process)
@@ -322,8 +340,12 @@ class SimulatedWorld:
             await asyncio.sleep(_SETTLE)
 
     async def caught_up(self, group: str, *topics: str, within: float = 120.0) -> None:
-        """Wait until a group has committed all records of topics; a violation if it does not."""
-        if not await self._becomes_true(lambda: not self.lag(group, *topics), within):
+        """Wait until a group has committed all records of topics; a violation if it does not, or if there is
+        no such group or topic by then. Raises `TypeError` without a topic."""
+        if not topics:
+            raise TypeError("expected the topics that the group has to catch up with")
+        if not await self._becomes_true(lambda: self._has_caught_up(group, topics), within):
+            self._check_names(group, topics)
             places = [
                 f"{place} up to {offset} of {end}" for place, offset, end in self._offsets(group, topics)
                 if offset < end
@@ -334,6 +356,26 @@ class SimulatedWorld:
                 f"{group} has not committed all records {within:g} s after the last fault, but "
                 f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}",
             )
+
+    def _has_caught_up(self, group: str, topics: tuple[str, ...]) -> bool:
+        return self._knows(group) and not self._unknown_topics(topics) and not self.lag(group, *topics)
+
+    def _knows(self, group: str) -> bool:
+        """Whether the group has had a member or committed an offset."""
+        return group in self.observed.groups or group in self.observed.offsets
+
+    def _unknown_topics(self, topics: tuple[str, ...]) -> list[str]:
+        known = self.kafka.broker.broker.cluster.topics
+        return [topic for topic in topics if topic not in known]
+
+    def _check_names(self, group: str, topics: tuple[str, ...]) -> None:
+        """Refuse names that nothing has; a process may have made them by now."""
+        if unknown := self._unknown_topics(topics):
+            known = ", ".join(sorted({name for name, _ in self.partitions()})) or "none"
+            raise Violation("caught_up", f"no topic is named {unknown[0]!r}; there are {known}")
+        if not self._knows(group):
+            known = ", ".join(sorted({*self.observed.groups, *self.observed.offsets})) or "none"
+            raise Violation("caught_up", f"no group is named {group!r}; there are {known}")
 
     def lag(self, group: str, *topics: str) -> int:
         """How many offsets of topics a group has not committed."""
@@ -452,7 +494,11 @@ class SimulatedWorld:
         root.setLevel(min(level or logging.INFO, logging.INFO))
         self.loop.set_exception_handler(self._unhandled)
         try:
-            Context().run(self.loop.run_until_complete, self._main(test))
+            with noted_coroutines() as texts:
+                Context().run(self.loop.run_until_complete, self._main(test))
+                gc.collect()
+            if texts:
+                raise Violation("NeverAwaited", f"no await for {'; '.join(dict.fromkeys(texts))}")
         except Exception as error:
             if self.failure is None:
                 self.failure = error
