@@ -268,8 +268,8 @@ def draft_2_has_handlers() -> Iterator[str]:
     """Sections 9 and 12.7: handlers in turn, a handler's groups one after the other, and their bits."""
     world = World(2, broker={"rebalance_handlers": 3, "handler_us": 20_000, "rebalance_queue_size": 1})
     handled(world)
-    groups = ("one", "two", "three", "four", "six", "seven", "one")
-    for name, group in zip("abcdefg", groups, strict=True):
+    groups = ("one", "two", "three", "four", "six", "seven", "one", "six")
+    for name, group in zip("abcdefgh", groups, strict=True):
         world.join(name, group_id=group, session_timeout_ms=60_000)
         world.run(5)
     world.topic("t", partitions(5))
