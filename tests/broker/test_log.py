@@ -370,6 +370,10 @@ def test_a_batch_that_comes_again_is_in_the_log_once() -> None:
         (13, 2),
     ):  # not both, the first and the last sequence
         assert refused(log, sent(first, count)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    highest = PartitionLog()
+    append(highest, sent(0x7FFFFFFE, 2))
+    assert refused(highest, sent(1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert append(highest, sent(0)) == 2  # the number after the highest
 
 
 def test_sequences_go_on_one_by_one() -> None:

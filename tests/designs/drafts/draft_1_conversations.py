@@ -62,6 +62,62 @@ def knows(world: World) -> Iterator[str]:
         yield f"{path}: {data.decode()} {session}".rstrip()
 
 
+LARGER = {
+    "Host-1": {"topic_count": '{"Orders.EU":3,"t":1,"u-v":1}'},
+    "c2": {"topic_count": "*2*Orders.*|x.*", "auto_commit": False, "auto_offset_reset": "largest"},
+    "c10": {"topic_count": '{"t":2,"x_1":1}'},
+    "c9": {"topic_count": "!1!t|u.*", "auto_offset_reset": "largest"},
+    "z": {"topic_count": '{"x_1":4,"t":1,"Orders.EU":1}', "group_id": "G.2"},
+}
+"""Consumers of topics that differ, in two groups."""
+
+
+def in_a_larger_world(draft: int) -> Iterator[str]:
+    """Several topics, groups and brokers: consumers join, die, or fail while topics change."""
+    world = World.larger(draft)
+    for name, settings in LARGER.items():
+        world.join(name, **settings)
+        world.run(150)
+    for name in LARGER:
+        world.consume_each(name)
+    world.run(2_500)
+    yield from lines(world)
+    world.history.clear()
+    world.topic("x_1", {number: [2] for number in range(12)})
+    world.topic("Orders.US", {0: [5]})
+    world.run(300)
+    yield from lines(world)
+    world.history.clear()
+    world.blocked.add(("c9", "broker-1"))
+    world.run(3_000)
+    world.crash("c10")
+    world.tree.apply(world.admin, DeleteNode("/brokers/topics/u-v"), world.now)
+    world.deliver_events()
+    world.run(1_000)
+    world.heal("c9", "broker-1")
+    world.run(9_000)
+    yield from lines(world)
+    yield from knows(world)
+
+
+def draft_1_has_many() -> Iterator[str]:
+    """Several topics, groups, brokers and kinds of consumers."""
+    yield from in_a_larger_world(1)
+
+
+def draft_1_has_one_session() -> Iterator[str]:
+    """handleNewSession where the coordinator and its broker have the same session: it is elected again."""
+    world = World(1, consumers="a", broker={"coordinator_has_client": False})
+    world.history.clear()
+    world.cut_zookeeper("broker-1")
+    world.cut_zookeeper("broker-2")
+    world.run(10_000)
+    world.heal_zookeeper("broker-1")
+    world.run(3_000)
+    yield from lines(world)
+    yield from knows(world)
+
+
 def draft_1_shares() -> Iterator[str]:
     """On Consumer Startup, On Consumer Add, Handling PingRequest with auto_commit and without."""
     world = World(1, consumers="a")

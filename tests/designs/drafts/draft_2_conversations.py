@@ -17,7 +17,7 @@ from coordwire.messages.draft_2 import (
     Draft2StartFetcherRequest,
     Draft2StopFetcherRequest,
 )
-from tests.designs.drafts.draft_1_conversations import handled, knows
+from tests.designs.drafts.draft_1_conversations import LARGER, handled, in_a_larger_world, knows
 from tests.designs.drafts.seen import Seen
 from tests.designs.drafts.transcripts import fetched, lines, queued, record_operations
 from tests.designs.drafts.worlds import World
@@ -53,6 +53,26 @@ def draft_2_shares() -> Iterator[str]:
     yield from told(world)
     world.topic("t", partitions(7))
     world.run(100)
+    yield from told(world)
+    yield from knows(world)
+
+
+def draft_2_has_many() -> Iterator[str]:
+    """Several topics, groups, brokers and kinds of consumers."""
+    yield from in_a_larger_world(2)
+
+
+def draft_2_overview_has_many() -> Iterator[str]:
+    """The same by section 2."""
+    world = World.larger(2, overview=True)
+    for name, settings in LARGER.items():
+        world.join(name, **settings)
+        world.run(150)
+    for name in LARGER:
+        world.consume_each(name)
+    world.run(2_500)
+    world.topic("x_1", {number: [2] for number in range(12)})
+    world.run(300)
     yield from told(world)
     yield from knows(world)
 
@@ -248,8 +268,8 @@ def draft_2_has_handlers() -> Iterator[str]:
     """Sections 9 and 12.7: handlers in turn, a handler's groups one after the other, and their bits."""
     world = World(2, broker={"rebalance_handlers": 3, "handler_us": 20_000, "rebalance_queue_size": 1})
     handled(world)
-    groups = ("one", "two", "three", "four", "six", "seven", "one")
-    for name, group in zip("abcdefg", groups, strict=True):
+    groups = ("one", "two", "three", "four", "six", "seven", "one", "six")
+    for name, group in zip("abcdefgh", groups, strict=True):
         world.join(name, group_id=group, session_timeout_ms=60_000)
         world.run(5)
     world.topic("t", partitions(5))

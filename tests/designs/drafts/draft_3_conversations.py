@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from coordwire.designs.drafts.draft_settings import BrokerAddress
+from coordwire.designs.drafts.zookeeper_operations import DeleteNode
+from coordwire.messages.draft_3 import Draft3MetadataRequest
 from tests.designs.drafts.transcripts import lines, nodes
 from tests.designs.drafts.worlds import World
 
@@ -40,6 +42,41 @@ def draft_3_starts() -> Iterator[str]:
     world.run(5_000)
     yield from lines(world)
     yield from knows_3(world)
+
+
+def draft_3_has_many() -> Iterator[str]:
+    """Several topics, groups, brokers and kinds of consumers; one dies while a topic changes."""
+    world = World.larger(3)
+    consumers = {
+        "Host-1": ("Orders.EU", "t", "u-v"), "c2": ("Orders.EU", "x_1"), "c10": ("t", "x_1"),
+        "c9": ("u-v",), "z": ("x_1", "t", "Orders.EU"),
+    }  # fmt: skip
+    for name, topics in consumers.items():
+        group = "G.2" if name == "z" else "g"
+        world.join(name, topics=topics, group_id=group, metadata_refresh_ms=60_000)
+        world.run(150)
+    for name in consumers:
+        world.consume_each(name)
+    world.run(2_500)
+    yield from lines(world)
+    world.history.clear()
+    world.topic("x_1", {number: [2] for number in range(12)})
+    world.run(300)
+    yield from lines(world)
+    world.history.clear()
+    world.crash("c10")
+    world.tree.apply(world.admin, DeleteNode("/brokers/topics/u-v"), world.now)
+    world.deliver_events()
+    world.run(10_000)
+    yield from lines(world)
+    yield from knows_3(world)
+    world.history.clear()
+    c2 = world.nodes["c2"].machine
+    groups = ["g", "G.2", "none"]
+    c2.send(c2._connection, Draft3MetadataRequest(topics=["x_1", "none"], group_ids=groups))
+    world.drain("c2")
+    world.run(2)
+    yield from lines(world)
 
 
 def draft_3_fails() -> Iterator[str]:
@@ -102,6 +139,11 @@ def draft_3_finds_no_broker() -> Iterator[str]:
     world.run(9_000)
     yield from lines(world)
     yield from knows_3(world)
+    world.history.clear()
+    world.crash("broker-2")
+    world.add_broker(3)  # which it knows from its list alone
+    world.run(30_000)
+    yield from lines(world)
 
 
 def draft_3_subscribes() -> Iterator[str]:

@@ -21,6 +21,9 @@ def test_a_thread_has_a_queue_for_each_topic_of_a_static_subscription() -> None:
     assert len({id(one) for one in streams.all()}) == 5
     assert streams.stream("topic1", "C1-0") is not streams.stream("topic2", "C1-0")
     assert streams.stream("topic1", "C1-2") is None
+    many = ConsumerStreams(StaticTopics({"topic1": 1, "topic2": 7, "topic3": 2}), "C1")
+    assert len({id(one) for one in many.all()}) == 10
+    assert many.stream("topic2", "C1-6") is not None
 
 
 def test_the_topics_of_a_wildcard_share_the_queues_of_its_threads() -> None:
@@ -28,6 +31,7 @@ def test_the_topics_of_a_wildcard_share_the_queues_of_its_threads() -> None:
     assert len(streams.all()) == 2
     assert streams.stream("ta", "c-1") is streams.stream("tb", "c-1")
     assert streams.stream("ta", "c-0") is not streams.stream("ta", "c-1")
+    assert len({id(one) for one in ConsumerStreams(WildcardTopics("t.*", 7), "c").all()}) == 7
 
 
 def test_a_stream_keeps_the_order_of_each_partition() -> None:

@@ -44,7 +44,7 @@ def test_a_queue_holds_as_many_chunks_as_its_setting(most: int) -> None:
 
 def test_a_stream_waits_no_longer_than_its_time() -> None:
     """consumerTimeoutMs: ConsumerTimeoutException, each time anew; -1 waits for ever."""
-    cluster, machine = consumer(consumer_timeout_ms=300)
+    cluster, machine = consumer(consumer_timeout_ms=300, client_id="till-3")
     assert machine.take("t", "a-0") is None
     cluster.run(299)
     assert machine.take("t", "a-0") is None
@@ -94,6 +94,9 @@ def test_decoders_make_what_the_application_gets() -> None:
         None,
     ]  # fmt: skip
     assert machine.owned[ZERO] == 3
+    machine.fetch(ZERO, [(b"four", b""), (b"", None)])
+    messages = [machine.take_message("t", "a-0") for _ in range(2)]
+    assert messages == [StreamMessage(ZERO, 3, "four", 0), StreamMessage(ZERO, 4, "", 0)]
     _, machine = consumer()
     machine.fetch(ZERO, [(b"k", None)])
     assert machine.take_message("t", "a-0") == StreamMessage(ZERO, 0, b"k", None)

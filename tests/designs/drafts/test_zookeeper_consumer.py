@@ -200,6 +200,7 @@ def test_a_listener_hears_of_each_rebalance(version: Any) -> None:
         group_id="g", consumer_id="a", topic_count='{"t":1}', kafka_version=version
     )  # fmt: skip
     consumer, calls = ZooKeeperConsumer(config), Calls()
+    consumer.set_consumer_rebalance_listener(Calls())  # the last one counts
     consumer.set_consumer_rebalance_listener(calls)
     cluster.add("a", consumer)
     with pytest.raises(MessageStreamsExist):  # there are streams, though nothing is fetched yet
@@ -278,22 +279,26 @@ def test_an_application_commits_when_it_wants(by_itself: bool) -> None:
 
 def test_each_group_has_its_offsets() -> None:
     cluster = world()
-    for name, offset in (("a", 7), ("b", 3)):
+    for name, offset in (("a", 7), ("b", 3), ("A", 5), ("a.b", 9)):
         consumer = join(cluster, name, group=name)
         cluster.run(100)
         consumer.consumed(DraftPartition("t", "1"), offset)
     cluster.run(61_000)
     assert cluster.read("/consumers/a/offsets/t/1") == b"7"
     assert cluster.read("/consumers/b/offsets/t/1") == b"3"
+    assert cluster.read("/consumers/A/offsets/t/1") == b"5"
+    assert cluster.read("/consumers/a.b/offsets/t/1") == b"9"
 
 
 def test_a_consumers_id_may_have_hyphens() -> None:
     """A thread's id ends with its number."""
     cluster = world()
     for name in ("host-1-a", "host-1-b"):
-        join(cluster, name)
+        join(cluster, name, '{"t":2}')
     cluster.run(30_000)
     assert owned(cluster) == {"0": "host-1-a", "1": "host-1-a", "2": "host-1-b", "3": "host-1-b"}
+    nodes = [cluster.read(f"/consumers/g/owners/t/{number}") for number in range(4)]
+    assert nodes == [b"host-1-a-0", b"host-1-a-1", b"host-1-b-0", b"host-1-b-1"]
 
 
 def test_consumers_may_read_different_topics() -> None:
@@ -427,9 +432,10 @@ def test_each_thread_has_the_messages_of_what_it_owns() -> None:
     assert not consumer.fetched(DraftPartition("t", "9"), 3)  # nobody's
 
 
-def test_queues_are_cleared_before_offsets_are_committed() -> None:
+@pytest.mark.parametrize("topic_count", ['{"t":1}', "*1*t"])
+def test_queues_are_cleared_before_offsets_are_committed(topic_count: str) -> None:
     """What waited in a queue is fetched again by its next owner; the streams stay the same."""
-    cluster = world("a")
+    cluster = world("a", topic_count=topic_count)
     cluster.run(100)
     consumer: ZooKeeperConsumer = cluster.nodes["a"].machine
     streams = consumer.streams.all()

@@ -26,6 +26,7 @@ from coordwire.coordinator import (
 )
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
+from coordwire.designs.drafts.zookeeper_operations import CreateNode
 from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchResponse
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.designs.drafts.cluster import Cluster
@@ -243,6 +244,26 @@ def test_a_commit_is_tried_again_while_one_of_its_offsets_is_refused() -> None:
     assert len(gaps) == 3
     assert min(gaps) >= 1_000
     assert consumer.offsets.committed == {PARTITIONS[0]: 7}
+
+
+def test_what_zookeeper_has_counts_only_where_offsets_are_in_it() -> None:
+    """After the migration its nodes are left as they were, perhaps with greater offsets."""
+    for settings, begin in ((KAFKA, 3), (KAFKA_AND_ZOOKEEPER, 9), (ZOOKEEPER, 9)):
+        group = Group(1)
+        group.start("a", KAFKA | {"auto_commit_enable": False})
+        group.run(1_500)
+        consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+        consumer.commit_offsets({PARTITIONS[0]: 3})
+        group.cluster.drain("a1")
+        group.cluster.run(500)
+        tree, admin = group.cluster.tree, group.cluster.admin
+        for path in ("", "/t", "/t/0"):
+            tree.apply(admin, CreateNode(f"/consumers/g/offsets{path}", b"9"), group.cluster.now)
+        group.cluster.crash("a1")
+        group.start("b", settings | {"auto_commit_enable": False})
+        group.cluster.run(20_000)
+        other: ZooKeeperConsumer = group.cluster.nodes["b2"].machine
+        assert other.owned[PARTITIONS[0]] == begin
 
 
 def test_an_application_commits_offsets_of_partitions_that_it_does_not_own() -> None:

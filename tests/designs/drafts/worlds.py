@@ -90,6 +90,24 @@ class World(Cluster):
             result += "-" if not names else "+" if len(names) > 1 else min(names)
         return result
 
+    @classmethod
+    def larger(cls, draft: int, **settings: Any) -> World:
+        """Three brokers with ports of their own, and topics of several sizes, leaders and kinds of names."""
+        world = cls(draft, brokers=0, partitions=3, **settings)
+        world.known = {number: BrokerAddress(f"broker-{number}", 9090 + number) for number in (1, 2, 5)}
+        for topic, count in (("Orders.EU", 5), ("u-v", 2), ("x_1", 11)):
+            world.topic(topic, {number: [1 + number % 2, 5] for number in range(count)})
+        for number in world.known:
+            world.add_broker(number)
+            world.run(100)
+        return world
+
+    def consume_each(self, name: str) -> None:
+        """Let a consumer have consumed another number of messages of each partition."""
+        machine = self.nodes[name].machine
+        for number, one in enumerate(sorted(machine.owned)):
+            machine.consumed(DraftPartition(*one), 10 + number)
+
     def consume(self, name: str, offset: int) -> None:
         machine = self.nodes[name].machine
         for one in list(machine.owned):

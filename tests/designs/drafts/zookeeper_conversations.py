@@ -12,7 +12,7 @@ from coordwire.designs.drafts.zookeeper_consumer import (
     ZooKeeperConsumer,
     ZooKeeperConsumerConfig,
 )
-from coordwire.designs.drafts.zookeeper_operations import DeleteNode
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, SetData
 from coordwire.dialects import Dialect
 from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.transcripts import fetched, lines, nodes, record_operations
@@ -53,6 +53,34 @@ def zookeeper_shares() -> Iterator[str]:
     world.consume("C1", 7)
     world.join("C2", topic_count='{"t":2}')
     world.run(5_000)
+    yield from told_apart(world)
+    yield from consumers(world)
+
+
+def zookeeper_has_many() -> Iterator[str]:
+    """Several topics, groups, brokers and kinds of consumers; one dies while topics change."""
+    world = World.larger(0)
+    counts = {
+        "Host-1": '{"Orders.EU":3,"t":1,"u-v":1}', "c2": "*2*Orders.*|x.*", "c10": '{"t":2,"x_1":1}',
+        "c9": "!1!t|u.*", "z": '{"x_1":4,"t":1,"Orders.EU":1}',
+    }  # fmt: skip
+    for name, topic_count in counts.items():
+        group = "G.2" if name == "z" else "g"
+        world.join(name, topic_count=topic_count, group_id=group, auto_commit_interval_ms=4_000)
+        world.run(1_500)
+    world.run(6_000)
+    for name in counts:
+        world.consume_each(name)
+    record_operations(world, (CreateNode, SetData, DeleteNode))
+    world.run(4_500)
+    yield from told_apart(world)
+    world.topic("x_1", {number: [2] for number in range(12)})
+    world.topic("Orders.US", {0: [5]})
+    world.run(5_000)
+    world.crash("c10")
+    world.tree.apply(world.admin, DeleteNode("/brokers/topics/u-v"), world.now)
+    world.deliver_events()
+    world.run(12_000)
     yield from told_apart(world)
     yield from consumers(world)
 
