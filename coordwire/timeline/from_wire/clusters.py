@@ -24,6 +24,7 @@ __all__ = ["CLUSTER_APIS", "Clusters", "FoundCluster"]
 MOST_CLUSTERS = 100
 MOST_BROKERS = MOST_CLIENTS = 10_000
 MOST_TOPICS = 100_000
+MOST_ANSWERS = 1_000
 MOST_NODES = 1_000
 """So many nodes and topics of one answer are looked at."""
 
@@ -67,6 +68,7 @@ class Clusters:
         self._ids: dict[str, FoundCluster] = {}
         self._brokers: OrderedDict[BrokerKey, FoundCluster] = OrderedDict()
         self._addresses: OrderedDict[str, FoundCluster] = OrderedDict()
+        self._learned: OrderedDict[object, int] = OrderedDict()  # answers, by what had changed then
         self._captures: OrderedDict[str, FoundCluster] = OrderedDict()  # the first of each
         self._clients: OrderedDict[tuple[str, str, str | None], FoundCluster | None] = OrderedDict()
         self._topics: OrderedDict[tuple[int, str], OrderedDict[str, tuple[int, BrokerKey]]] = OrderedDict()
@@ -79,13 +81,18 @@ class Clusters:
         if not address or (entry.api_key != _FIND and message.error_code):
             return
         broker = entry.capture, address
-        nodes = [str(NetworkAddress(node.host, node.port)) for node in _nodes(entry, message)[:MOST_NODES]]
+        cluster_id = None if entry.api_key == _FIND else message.cluster_id
+        listed = tuple((node.host, node.port) for node in _nodes(entry, message)[:MOST_NODES])
+        answer = broker, request.flow, entry.client_id, cluster_id, listed
+        if cluster_id and self._learned.get(answer) == self.changes:
+            return
+        nodes = [str(NetworkAddress(*node)) for node in listed]
         if entry.api_key == _FIND:
             cluster = self.of(entry.capture, request.flow, entry.client_id)
             if cluster is None or not nodes:
                 return
         else:
-            cluster = self._cluster_of(message.cluster_id or None, broker, nodes)
+            cluster = self._cluster_of(cluster_id or None, broker, nodes)
             if cluster is None:
                 return
             if not cluster.cluster_id and not ahead:
@@ -94,6 +101,7 @@ class Clusters:
         for node in (address, *nodes):
             self._place((entry.capture, node), cluster, ahead=ahead)
         remember(self._captures, entry.capture, self._captures.get(entry.capture, cluster), MOST_BROKERS)
+        remember(self._learned, answer, self.changes, MOST_ANSWERS)
 
     def _cluster_of(self, cluster_id: str | None, broker: BrokerKey, nodes: list[str]) -> FoundCluster | None:
         """The cluster of an answer; None where it shows none."""

@@ -79,15 +79,21 @@ class Timeline:
         self._further: dict[FoundCluster, ClusterTimeline] = {}
         self._flows: dict[tuple[str, str, str | None], tuple[ClusterTimeline, FoundCluster]] = {}
         self._changes = 0
+        self._seen_ahead: set[int] = set()  # answers by their bytes, which are read once
 
     def look_ahead(self, entries: Iterable[Entry | ConnectionSign]) -> bool:
         """Learn of clusters from entries that are fed later. Gives whether there was an answer that shows
         one. Raises nothing."""
         has_shown = False
         for entry in entries:
-            if isinstance(entry, FrameEntry) and (message := _showing(entry)) is not None:
-                self._clusters.learn(entry, message, ahead=True)
-                has_shown = True
+            if not isinstance(entry, FrameEntry) or entry.api_key not in CLUSTER_APIS:
+                continue
+            repeated = hash((entry.capture, entry.api_version, entry.body[4:]))
+            if (entry.body and repeated in self._seen_ahead) or (message := _showing(entry)) is None:
+                continue
+            self._seen_ahead.add(repeated)
+            self._clusters.learn(entry, message, ahead=True)
+            has_shown = True
         if self._clusters.several:
             self._first.clusters = None
         return has_shown
