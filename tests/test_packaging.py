@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,18 @@ def test_what_builds_a_release_is_pinned_by_hash() -> None:
     assert all("isolation" in line for line in builds)
 
 
+@pytest.mark.skipif(not (ROOT / ".ci" / "release").is_file(), reason=".ci isn't in this tree")
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [([], "usage: "), (["1"], "not a version: 1"), (["9.9.9", "--psh"], "expected --push")],
+)
+def test_a_release_refuses_what_it_does_not_know(arguments: list[str], reason: str) -> None:
+    """Before it changes anything: a release is one command, and pushes only where it is told to."""
+    run = subprocess.run([ROOT / ".ci" / "release", *arguments], capture_output=True, text=True, check=False)
+    assert run.returncode
+    assert reason in run.stderr
+
+
 def test_the_conda_recipe_is_of_this_version_and_these_requirements() -> None:
     recipe, stated = read_yaml(RECIPE), project()["project"]
     assert recipe["context"]["version"] == stated["version"]
@@ -166,6 +179,23 @@ def test_the_conda_recipe_is_of_this_version_and_these_requirements() -> None:
     extras = stated["optional-dependencies"]
     optional = {one for name in ("cli", "arrow", "spark") for one in extras[name]}
     assert {one.replace(" ", "") for one in recipe["requirements"]["run_constraints"]} <= optional
+
+
+def test_the_conda_recipe_has_its_variants() -> None:
+    """rattler-build reads them beside the recipe, and refuses a recipe that names another one."""
+    variants = read_yaml(RECIPE.with_name("variants.yaml"))
+    tested = [
+        line for line in (ROOT / ".ci" / "pythons").read_text("utf-8").split("\n") if line[:1].isdigit()
+    ]
+    assert [version.partition(".*")[0] for version in variants["python"]] == tested
+    assert 'stdlib("c")' in RECIPE.read_text("utf-8")
+    for name in ("c_stdlib", "c_stdlib_version"):
+        assert {choice["if"]: bool(choice["then"]) for choice in variants[name]} == {
+            "linux": True,
+            "osx": True,
+        }
+    (build,) = read_yaml(RECIPE)["requirements"]["build"]
+    assert build["if"] == "unix"
 
 
 def test_sites_of_versions_stand_side_by_side(tmp_path: Path) -> None:
