@@ -23,7 +23,19 @@ Rules: a seed gives one run, byte for byte, on each machine with the same Python
 hashes. A world changes nothing that lasts.
 """
 
-from coordwire.testing.simulation.checkers import CHECKERS, Checker, PartitionPlace, Violation
+from coordwire.testing.simulation.checkers import (
+    CHECKERS,
+    AbortedRecord,
+    Checker,
+    FallingOffset,
+    LeftBehind,
+    NoProgress,
+    PartitionPlace,
+    SplitTransaction,
+    TwoOwners,
+    UnprocessedRecord,
+    Violation,
+)
 from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed, kafka_simulation
 from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
 from coordwire.testing.simulation.kafka import SimulatedKafka
@@ -35,9 +47,13 @@ from coordwire.testing.simulation.world import Service, SimulatedWorld
 __all__ = [
     "CHECKERS",
     "KINDS",
+    "AbortedRecord",
     "Checker",
     "DrawnFaults",
+    "FallingOffset",
+    "LeftBehind",
     "LeftTheWorld",
+    "NoProgress",
     "Nondeterminism",
     "PartitionPlace",
     "RunOptions",
@@ -47,7 +63,10 @@ __all__ = [
     "SimulatedWorld",
     "Simulation",
     "SimulationFailed",
+    "SplitTransaction",
     "TooLong",
+    "TwoOwners",
+    "UnprocessedRecord",
     "Violation",
     "kafka_simulation",
     "parse_plan",

@@ -18,11 +18,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from coordwire.broker import BrokerConfig
+from coordwire.codec.names import suggestion
 from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker
 from coordwire.testing.simulation.faults import DrawnFaults
@@ -105,11 +107,13 @@ def kafka_simulation(
             raise ValueError(f"expected {name} to be a whole number of at least {least}, got {value!r}")
     if not limit > 0:
         raise ValueError(f"expected a limit of more than 0 s, got {limit!r}")
+    _check_settings(settings)
     plan = read_faults(faults, until=until, most=most)
     ways = tuple(allow)
     for way in ways:
         if way not in EXITS:
-            raise ValueError(f"expected ways out of {', '.join(EXITS)}, got {way!r}")
+            hint = suggestion(way, EXITS)
+            raise ValueError(f"expected ways out of {', '.join(EXITS)}, got {way!r}{hint}")
     unwanted = _checkers("without", without)
     for checker in unwanted:
         if checker not in CHECKERS:
@@ -161,6 +165,22 @@ def kafka_simulation(
         return run_all
 
     return decorate
+
+
+def _check_settings(settings: Iterable[str]) -> None:
+    """Refuse a name that is neither an argument here nor a setting of the fixture."""
+    known = {field.name for field in fields(BrokerConfig)} | {
+        "topics",
+        "config",
+        "data",
+        "kafka_defaults",
+        "tls",
+    }
+    for name in settings:
+        if name not in known:
+            own = [*inspect.signature(kafka_simulation).parameters]
+            hint = suggestion(name, own) or suggestion(name, known)
+            raise TypeError(f"expected an argument of kafka_simulation or a setting, got {name!r}{hint}")
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:

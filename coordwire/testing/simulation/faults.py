@@ -31,6 +31,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
+from coordwire.codec.names import suggestion
 from coordwire.errors import Malformed
 from coordwire.testing.fault_plans import (
     FAULT_KINDS,
@@ -105,7 +106,8 @@ class DrawnFaults:
     def __post_init__(self) -> None:
         for kind in self.kinds:
             if kind not in KINDS:
-                raise ValueError(f"expected kinds of faults out of {', '.join(KINDS)}, got {kind!r}")
+                hint = suggestion(kind, KINDS)
+                raise ValueError(f"expected kinds of faults out of {', '.join(KINDS)}, got {kind!r}{hint}")
         if not 5 <= self.until < float("inf"):
             raise ValueError(f"expected at least 5 s with faults, got {self.until}")
         if self.most < 1:

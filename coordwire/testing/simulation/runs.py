@@ -20,7 +20,7 @@ from typing import Any
 from coordwire.errors import CoordwireError
 from coordwire.testing.fault_plans import PlannedFault, written_faults
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
-from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
+from coordwire.testing.simulation.faults import DrawnFaults, parse_plan
 from coordwire.testing.simulation.surroundings import entered, installed, is_outside
 from coordwire.testing.simulation.world import SimulatedWorld, Test
 
@@ -131,7 +131,8 @@ def read_faults(
     if isinstance(faults, str):
         if faults == "any":
             return DrawnFaults(until=until, most=most)
-        return DrawnFaults((faults,), until, most) if faults in KINDS else parse_plan(faults)
+        is_word = faults.replace("_", "").replace("-", "").isalpha()  # a plan begins with a time
+        return DrawnFaults((faults,), until, most) if is_word else parse_plan(faults)
     if not isinstance(faults, Iterable):
         raise TypeError(f"expected faults as text, kinds, a plan or None, got {faults!r}")
     elements = list(faults)

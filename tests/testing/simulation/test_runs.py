@@ -317,8 +317,8 @@ def test_seeds_run_where_their_hashes_are() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="ways out"):
-        kafka_simulation(allow=("doors",))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"ways out .*did you mean threads\?"):
+        kafka_simulation(allow=("thread",))  # type: ignore[arg-type]
     for wrong, reason in (
         ({"seeds": 0}, "at least one seed, got 0"),
         ({"seeds": []}, "at least one seed"),
@@ -330,6 +330,9 @@ def test_wrong_arguments() -> None:
         ({"until": 1}, "at least 5 s"),
         ({"most": 0}, "at least 1 fault"),
         ({"faults": ("fire",)}, "kinds of faults"),
+        ({"faults": "proceses"}, "got 'proceses'; did you mean processes"),
+        ({"seed": 5}, "got 'seed'; did you mean seeds"),
+        ({"topic": {"t": 1}}, "got 'topic'; did you mean topics"),
         ({"faults": 5}, "faults as text, kinds, a plan or None, got 5"),
         ({"faults": "1s burn x"}, "expected one of crash"),
         ({"checkers": Together}, "checkers to be subclasses of Checker"),
