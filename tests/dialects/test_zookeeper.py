@@ -138,6 +138,7 @@ def test_the_paths_are_the_documents() -> None:
             "a partition",
         ),
         ("/brokers/topics/t", '{"version":1,"partitions":[]}', 0, "partitions", "got a list"),
+        ("/brokers/topics/t", '{"version":1}', 0, "partitions", "missing"),
         ("/brokers/topics/t", '{"version":99999999999,"partitions":{}}', 0, "version", "is beyond"),
         ("/consumers/g/ids/c", '{"version":1,"subscription":{"t":0}}', 0, "subscription.t", "0 is beyond"),
         ("/consumers/g/offsets/t/0", "4x", 0, "", "is not a number"),
@@ -155,6 +156,13 @@ def test_what_is_wrong_is_said(path: str, text: str | bytes, offset: int, where:
         parse_node(path, text)
     assert reason in error_info.value.reason
     assert (error_info.value.position, error_info.value.path) == (offset, where)
+
+
+@pytest.mark.parametrize("cluster_id", ["a", "_", "-", "Z9", "aZ09_-" + "x" * 16])
+def test_a_cluster_id_has_1_to_22_characters(cluster_id: str) -> None:
+    node = json.dumps({"version": "1", "id": cluster_id}, separators=(",", ":"))
+    for text in (cluster_id, node):
+        assert parse_node("/cluster/id", text).build() == text.encode()
 
 
 PATHS = [path for path, _, _ in EXAMPLES]
