@@ -137,6 +137,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as-of", metavar="RELEASE", help="offer the versions of an older Kafka, as 3.9; from 2.0 on"
     )
     parser.add_argument(
+        "--coordinator-release",
+        metavar="RELEASE",
+        help="have groups as this Kafka, as 4.4.0 (default: 4.3.0)",
+    )
+    parser.add_argument(
         "--pcap", type=Path, metavar="FILE", help="write what is sent and received to a capture"
     )
     parser.add_argument(
@@ -280,6 +285,12 @@ async def _serve(
         config = replace(BrokerConfig.kafka() if options.kafka_defaults else BrokerConfig(), **settings)
     except ValueError as error:
         raise Failure(f"serve: --as-of: {error}") from None
+    if options.coordinator_release is not None:
+        try:
+            coordinator = replace(config.coordinator, release=options.coordinator_release)
+        except ValueError as error:
+            raise Failure(f"serve: --coordinator-release: {error}") from None
+        config = replace(config, coordinator=coordinator)
     broker = Broker(
         topics=topics,
         nodes=options.nodes,

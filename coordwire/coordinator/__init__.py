@@ -1,8 +1,8 @@
 """A group coordinator as a state machine: no socket, no clock, no randomness, equal to Apache Kafka's.
 
 `Shard` is one partition of `__consumer_offsets`; requests and time go in, records to append and answers to
-send come out as values. Tests compare it with Kafka 4.3's own coordinator, answer by answer and record by
-record.
+send come out as values. Tests compare it with the coordinators of Kafka 4.3.0, 4.3.1 and 4.4.0, answer by
+answer and record by record; `CoordinatorConfig.release` chooses which it equals.
 """
 
 from coordwire.coordinator.apis import GroupApis

@@ -123,6 +123,7 @@ def test_its_capture_has_secrets_only_on_request(tmp_path: Path, shows: bool) ->
         (["--nodes", "0"], "expected at least 1 node"),
         (["--port", "65536"], "is not a port"),
         (["--as-of", "9.9"], "expected a release of 2.0 to 4.4, got '9.9'"),
+        (["--coordinator-release", "4.2"], "expected a release of 4.3.0, 4.3.1, 4.4.0, got '4.2'"),
         (["--partitions", "0"], "--partitions: expected 1 to 10000, got 0"),
         (
             ["--sasl", "PLAIN,GSSAPI"],

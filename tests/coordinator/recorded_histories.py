@@ -21,6 +21,7 @@ from tests.coordinator.histories import Outcome
 from tests.coordinator.oracle import RELEASE
 
 __all__ = [
+    "CHANGED",
     "FAILOVERS",
     "FOREIGN",
     "FURTHER",
@@ -49,6 +50,9 @@ FOREIGN = _FOLDER / "foreign.xz"
 
 RULES = _FOLDER / "rules.xz"
 """Short histories, each for a rule that random ones seldom show."""
+
+CHANGED = _FOLDER / "changed.xz"
+"""For each change from one release to the next a history that shows it, as each release has it."""
 
 _ALWAYS = 3
 
