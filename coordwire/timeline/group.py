@@ -105,6 +105,9 @@ class GroupConnections(Protocol):
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         """The end of the connection of a member's last request, None if it didn't end."""
 
+    def asked_ns(self, name: MemberName, until_ns: int) -> int:
+        """When a member sent its last request until then, as far as that is known, else 0."""
+
     def flow_of(self, name: MemberName) -> str | None:
         """That connection."""
 
@@ -117,6 +120,9 @@ class UnseenConnections:
 
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         return None
+
+    def asked_ns(self, name: MemberName, until_ns: int) -> int:
+        return 0
 
     def flow_of(self, name: MemberName) -> str | None:
         return None
@@ -266,11 +272,35 @@ class Group:
     def _alive_until_ns(self, member: Member, place: Seen) -> int | None:
         """Until when a member that is out consumed: it ended its connection, or sent its last request then,
         whatever its coordinator did."""
-        end = self.connections.end_of(MemberName(self.group, member.member_id))
-        if end is not None and end.sender == "client" and end.time_ns <= (place.time_ns or 0):
+        name, now_ns = MemberName(self.group, member.member_id), place.time_ns or 0
+        end = self.connections.end_of(name)
+        if end is not None and end.sender == "client" and end.time_ns <= now_ns:
             return end.time_ns
-        alive_ns = member.asked_ns or member.last_seen_ns
+        if self.fell_silent(member):
+            return member.silence[0]
+        alive_ns = max(member.asked_ns, self.connections.asked_ns(name, now_ns)) or member.last_seen_ns
         return place.time_ns if alive_ns is None else alive_ns
+
+    def session_ns(self, member: Member) -> int:
+        """How long a member's session lasts, as far as that is known."""
+        return (member.session_timeout_ms or 0) * 1_000_000
+
+    def fell_silent(self, member: Member) -> bool:
+        """Whether a member's last request came after a silence that is longer than its session: it shows that
+        the member is out, and not that it lived."""
+        since_ns, until_ns = member.silence
+        return since_ns > 0 and until_ns == member.asked_ns and until_ns - since_ns > self.session_ns(member)
+
+    def is_told_unknown(self, member_id: str, place: Seen) -> None:
+        """A member is answered that its coordinator does not know it any more: until then it consumed, unless
+        it had fallen silent."""
+        if self.holes.count:
+            return
+        member = self.members.get(member_id)
+        if member is None:
+            self.consumption.lived_until(member_id, place.time_ns)
+        else:
+            self.consumption.ends(member_id, member.silence[0] if self.fell_silent(member) else place.time_ns)
 
     def goes(
         self,

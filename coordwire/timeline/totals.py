@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
     Cause,
     ClusterFound,
@@ -57,7 +58,8 @@ class GroupStory:
     none, of a bounded number; waited: by how much the lag grew meanwhile.
     caused: by client (None: by no member) the causes of rebalances; shared: clients' ids that several members
     had at a time; restarted: those of a single member at a time whose connections ended, and that came again
-    from another connection (who merely leaves and comes may be one process). lag: the last of each partition,
+    from another connection (who merely leaves and comes may be one process, and so may who asks as a member
+    that is out). lag: the last of each partition,
     below 0 where what is committed is beyond the end. errors: how often each code was met.
     """
 
@@ -90,7 +92,10 @@ class GroupStory:
     _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
     _instances: OrderedDict[str, str] = field(default_factory=OrderedDict)  # members of static names
     _under_way: bool = False
-    _former_hosts: OrderedDict[str, str | None] = field(default_factory=OrderedDict)  # of clients that went
+    _former: OrderedDict[str, tuple[str, str | None]] = field(default_factory=OrderedDict)
+    """By client, the last member of it that went as its connections ended, and its address."""
+
+    _told_out: OrderedDict[str, None] = field(default_factory=OrderedDict)  # members that asked once out
     _present: Counter[str] = field(default_factory=Counter)  # members that are in, by client
     _hosts: OrderedDict[str, str | None] = field(default_factory=OrderedDict)  # of members that were in
 
@@ -128,6 +133,8 @@ class GroupStory:
                 self.lag[TopicPartition(event.topic, event.partition)] = event.lag
             case ErrorMet():
                 self.errors[event.error_code] += 1
+                if event.error_code == ErrorCode.UNKNOWN_MEMBER_ID and event.member_id:
+                    remember(self._told_out, event.member_id, None, MOST_CLIENTS)
             case Unanswered():
                 self.unanswered += 1
 
@@ -143,7 +150,9 @@ class GroupStory:
         remember(self._hosts, event.member_id, event.host, MOST_CLIENTS)
         if self._present[client] > 1 and len(self.shared) < MOST_CLIENTS:
             self.shared.add(client)
-        if self._former_hosts.get(client, event.host) != event.host and len(self.restarted) < MOST_CLIENTS:
+        former_id, host = self._former.get(client, ("", event.host))
+        is_same = host == event.host or former_id == event.member_id or former_id in self._told_out
+        if not is_same and len(self.restarted) < MOST_CLIENTS:
             self.restarted.add(client)
 
     def _goes(self, member_id: str) -> None:
@@ -160,7 +169,7 @@ class GroupStory:
             remember(self._clients, event.member_id, event.client_id, MOST_CLIENTS)
         if event.ending is not None and event.ending.how in ("closed", "reset"):
             host = self._hosts.get(event.member_id)
-            remember(self._former_hosts, self._client(event.member_id), host, MOST_CLIENTS)
+            remember(self._former, self._client(event.member_id), (event.member_id, host), MOST_CLIENTS)
 
     def _client(self, member_id: str) -> str:
         return self._clients.get(member_id, member_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -303,3 +304,15 @@ def test_a_rebalance_names_the_client_before_its_member_has_an_id(run: Run) -> N
         assert (end["memberId"], end["clientId"]) != (None, None)
     story = run("timeline", "--format", "story", "--rebalances", STATIC).text
     assert not any(f"⟳ rebalance: {form['clientId']} " in story for form in began)
+
+
+def test_a_log_without_a_value_of_kafkas_is_told_of(run: Run, tmp_path: Path) -> None:
+    """Its keys are those of commits; else nothing would be written, as of an empty one."""
+    segment = tmp_path / "__consumer_offsets-3.log"
+    foreign = [replace(commit("g", offset), value=b'{"offset": 1}') for offset in (1, 2)]
+    segment.write_bytes(plain(0, *foreign))
+    result = run("timeline", segment)
+    assert (result.status, result.out) == (1, b"")
+    assert "no value of its 2 records of __consumer_offsets is one of Kafka's (" in result.err
+    segment.write_bytes(plain(0, commit("g", 1)) + plain(1, replace(commit("g", 2), value=b"\x7f\xff")))
+    assert "no value" not in run("timeline", segment).err

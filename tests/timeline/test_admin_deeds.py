@@ -98,3 +98,13 @@ def test_offset_delete_is_an_event_and_forgets_what_was_committed() -> None:
     commits(script, ADMIN, 3)
     assert [(one.before, one.offset) for one in only(script.events(), OffsetReset)] == [(15, None)]
     assert "t-0 15 → deleted" in overview(script)
+
+
+def test_who_polled_too_late_has_a_cost() -> None:
+    """What it had consumed had no consumer until another took it up."""
+    script = Script().steady("a", "b")
+    script.now += 40
+    removes(script, "b", "b", "consumer poll timeout has expired.")
+    text = overview(script)
+    assert 'left: "consumer poll timeout has expired."' in text
+    assert "t-0..1 had no consumer for up to 7 ms" in text

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from coordwire.timeline.events import Cause, HowEnded, MemberEnding, MemberJoined, MemberLeft
+from coordwire.timeline.events import Cause, ErrorMet, HowEnded, MemberEnding, MemberJoined, MemberLeft
 from coordwire.timeline.story.incidents import incidents
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.wording import verdict
@@ -41,6 +41,26 @@ def test_a_client_has_restarted_only_if_its_connections_ended(
     )  # fmt: skip
     story.add(joins(3, "c-2", "10.0.0.1:50001"))
     assert story.restarted == restarted
+
+
+@pytest.mark.parametrize("comes_as", ["c-1", "c-2"])
+def test_who_asks_once_it_is_out_was_not_restarted(comes_as: str) -> None:
+    """Its process has another connection, on which it sends the id of the member that it was."""
+    story = GroupStory("g")
+    ending = MemberEnding("closed", 2, (), 1, None, None)
+    story.add(joins(1, "c-1", "10.0.0.1:50000"))
+    out = MemberLeft(
+        group="g", time_ns=3, source=SOURCE, number=2, member_id="c-1", client_id="c",
+        how="session_timeout", inferred=True, ending=ending,
+    )  # fmt: skip
+    refused = ErrorMet(
+        group="g", time_ns=3, source=SOURCE, number=2, api="JoinGroup", error_code=25, member_id="c-1",
+        client_id="c",
+    )  # fmt: skip
+    for event in (refused, out) if comes_as == "c-2" else (out,):
+        story.add(event)
+    story.add(joins(4, comes_as, "10.0.0.1:50001"))
+    assert story.restarted == set()
 
 
 @pytest.mark.parametrize(

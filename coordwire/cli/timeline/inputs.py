@@ -42,7 +42,7 @@ from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
 from coordwire.dialects import dialect_options, find_dialect
-from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
+from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange, counted
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.files import LogFile, find_files
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline
@@ -204,13 +204,17 @@ class TimelineInputs:
         from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord
 
         for file in files:
-            known = total = 0
+            known = total = understood = 0
+            reason = ""
             try:
                 for item in read_log(file):
                     self._unread += isinstance(item, UnreadableRange)
                     if isinstance(item, CoordinatorRecord):
                         total += 1
                         known += item.kind is not None
+                        trouble = item.unknown or (item.refusal.reason if item.refusal is not None else "")
+                        understood += not trouble
+                        reason = reason or trouble
                     yield item
             except OSError as error:
                 self._tell(2, str(failure(file.path, error)))
@@ -221,6 +225,13 @@ class TimelineInputs:
                     2,
                     f"{shown(file.path)}: none of its {total:,} records is of __consumer_offsets; "
                     "coordwire segment dump shows them",
+                )
+            elif total and not understood:
+                records = counted(total, "record", ",")
+                self._tell(
+                    1,
+                    f"{shown(file.path)}: no value of its {records} of __consumer_offsets is one of Kafka's "
+                    f"({shown(reason)}); coordwire offsets shows them",
                 )
 
     # --- captures ---

@@ -206,9 +206,10 @@ class Coordinators:
         self._waited(group, Stall(late[0], until, place.time_ns or 0, stalled, broker, len(late)))
 
     def _waiting(self, group: Group, now_ns: int, *, at_end: bool) -> Iterator[Seen]:
-        """Take the requests that wait for the coordinator for so long, and since its last answer in time: not
-        those that their clients gave up before."""
-        prompt_ns = self.stalls_of(group.coordinator or "").prompt_ns
+        """Take the requests that wait for the coordinator for so long, and since its last answer in time; at
+        the input's end, since its last answer: not those that their clients gave up before."""
+        stalls = self.stalls_of(group.coordinator or "")
+        prompt_ns = max(stalls.prompt_ns, stalls.latest_ns) if at_end else stalls.prompt_ns
         while group.unanswered:
             place, flow = next(iter(group.unanswered.items()))
             asked_ns = place.time_ns or 0

@@ -3,12 +3,12 @@
 Strategy: what stories are made of is kept, and what is to have a line of its own. Commits and lags are
 counted at once; all else once it is there, in the order of time, since some of it is found out later than it
 happened. Rules: what is kept is bounded, for all groups together: the oldest goes, is counted in the sums
-then, and in `left_out`.
+then, and in `left_out`. So are groups: those that were deleted go first, then the oldest.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,9 +23,10 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.totals import GroupStory, StoryKey, named, story_key
 
-__all__ = ["MOST_EVENTS", "CollectedEvents", "CollectedGroup", "is_position"]
+__all__ = ["MOST_EVENTS", "MOST_GROUPS", "CollectedEvents", "CollectedGroup", "is_position"]
 
 MOST_EVENTS = 100_000
+MOST_GROUPS = 10_000
 
 
 def is_position(event: GroupEvent) -> bool:
@@ -62,11 +63,13 @@ class CollectedGroup:
 
 class CollectedEvents:
     """groups: by their `story_key`, in the order in which they came; lists: whether events are to have lines;
-    left_out: the events that have no line, or, where there are none, no part in the story."""
+    left_out: the events that have no line, or, where there are none, no part in the story; groups_left_out:
+    how many groups have no story."""
 
     def __init__(self, events: Iterable[GroupEvent] = (), *, lists: bool = False) -> None:
-        self.groups: dict[StoryKey, CollectedGroup] = {}
-        self.left_out = 0
+        self.groups: OrderedDict[StoryKey, CollectedGroup] = OrderedDict()
+        self.left_out = self.groups_left_out = 0
+        self._deleted: OrderedDict[StoryKey, None] = OrderedDict()  # keys of groups that are
         self._lists = lists
         self._story_order: deque[CollectedGroup] = deque()
         self._line_order: deque[CollectedGroup] = deque()
@@ -82,6 +85,10 @@ class CollectedEvents:
             return
         group = self._group(event)
         group.has_lines |= is_listed
+        if isinstance(event, GroupDeleted):
+            self._deleted[story_key(event)] = None
+        elif self._deleted and not is_position(event):
+            self._deleted.pop(story_key(event), None)
         if is_position(event) or isinstance(event, GroupDeleted):
             group.counted.add(event)
         if not is_position(event):
@@ -109,11 +116,18 @@ class CollectedEvents:
         key = story_key(event)
         group = self.groups.get(key)
         if group is None:
+            if len(self.groups) >= MOST_GROUPS:
+                deleted = next(iter(self._deleted), None)
+                if deleted is not None:
+                    del self._deleted[deleted]
+                del self.groups[next(iter(self.groups)) if deleted is None else deleted]
+                self.groups_left_out += 1
             group = self.groups[key] = CollectedGroup(GroupStory(event.group, event.cluster))
         return group
 
     def _name_cluster(self, event: ClusterFound) -> None:
         """The groups so far are this cluster's."""
-        self.groups = named(self.groups, event.cluster or "")
+        self.groups = OrderedDict(named(self.groups, event.cluster or ""))
+        self._deleted = OrderedDict(named(self._deleted, event.cluster or ""))
         for group in self.groups.values():
             group.counted.cluster = group.counted.cluster or event.cluster

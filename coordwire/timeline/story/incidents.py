@@ -89,7 +89,7 @@ def incidents(
         *_outages(events),
         *_holes(events, numbers),
         *_departures(events, members, rows, numbers),
-        *_left_for_a_reason(events, numbers),
+        *_left_for_a_reason(events, rows, numbers),
         *_long(events, rows, numbers),
         *_refusals(events, members, numbers),
         *_beyond(events),
@@ -160,7 +160,9 @@ def _departures(
         yield Incident(began_ns, [_departure(group, joins, numbers), *cost], cost_ns)
 
 
-def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+def _left_for_a_reason(
+    events: Iterable[GroupEvent], rows: Sequence[TableRow], numbers: MemberNumbers
+) -> Iterator[Incident]:
     """Members that left since they polled too late, or that an operator removed."""
     for event in events:
         if not isinstance(event, MemberLeft):
@@ -169,7 +171,9 @@ def _left_for_a_reason(events: Iterable[GroupEvent], numbers: MemberNumbers) -> 
             packet = "" if event.packet is None else f" (packet {event.packet})"
             deed = "was removed by an admin's LeaveGroup" if _by_another(event) else "left"
             reason = f": {quoted(event.reason, 120)}" if event.reason else ""
-            yield Incident(event.time_ns or 0, [f"{numbers.name(event.member_id)} {deed}{reason}{packet}"])
+            cost_ns, cost = _cost([event], rows)
+            text = f"{numbers.name(event.member_id)} {deed}{reason}{packet}"
+            yield Incident(event.time_ns or 0, [text, *cost], cost_ns)
 
 
 def _by_another(event: MemberLeft) -> bool:
