@@ -494,8 +494,8 @@ BUGS = [
     _B(
         "a member that gave up tasks stays in its epoch",
         "streams.reconciliation",
-        "return _towards(group, member, member.epoch + 1, epoch, target, reported)",
-        "return _towards(group, member, member.epoch, epoch, target, reported)",
+        "return _towards(rules, group, member, member.epoch + 1, epoch, target, reported)",
+        "return _towards(rules, group, member, member.epoch, epoch, target, reported)",
     ),
     _B(
         "a topology may change",
@@ -542,8 +542,8 @@ BUGS = [
     _B(
         "the endpoints' epoch stays",
         "streams.heartbeat",
-        "            group.endpoint_epoch += 1\n",
-        "            pass\n",
+        "        group.endpoint_epoch += 1\n",
+        "        pass\n",
     ),
     _B(
         "the wish to shut down is forgotten",
@@ -571,7 +571,7 @@ BUGS = [
     ),
     _B(
         "a lost answer fences a streams member",
-        "streams.heartbeat",
+        "streams.members",
         "if not newer and epoch == member.previous_epoch and _is_part(request, member):",
         "if False:",
     ),

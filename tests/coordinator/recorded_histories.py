@@ -26,6 +26,7 @@ __all__ = [
     "FOREIGN",
     "FURTHER",
     "HISTORIES",
+    "NEWER",
     "RULES",
     "STREAMS",
     "RecordedHistory",
@@ -41,6 +42,9 @@ FURTHER = _FOLDER / "further.xz"
 
 FAILOVERS = _FOLDER / "failovers.xz"
 """Histories in which a shard goes on from the log of Kafka's coordinator, or from one that time changed."""
+
+NEWER = _FOLDER / "newer.xz"
+"""Histories of the releases after the oldest, with groups of all kinds."""
 
 STREAMS = _FOLDER / "streams.xz"
 """Histories with streams groups beside groups of other kinds."""

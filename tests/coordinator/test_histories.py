@@ -10,11 +10,12 @@ from tests.coordinator import foreign_logs, rule_histories
 from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
-from tests.coordinator.oracle import oracle
+from tests.coordinator.oracle import RELEASES, oracle
 from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import (
     FOREIGN,
     FURTHER,
+    NEWER,
     RULES,
     STREAMS,
     RecordedHistory,
@@ -84,6 +85,17 @@ def test_histories_of_single_rules_come_out_as_kafka_made_them() -> None:
     assert replayed.count == len(rule_histories.RULES)
 
 
+def test_histories_of_newer_releases_come_out_as_kafka_made_them() -> None:
+    replayed, releases = _Replayed(), set()
+    for history in read_histories(NEWER):
+        replayed.count += 1
+        releases.add(history.release)
+        _replay_one(history, replayed)
+    assert replayed.differences == []
+    assert replayed.count >= 100
+    assert releases == set(RELEASES[1:])
+
+
 def test_logs_with_other_kinds_of_groups_come_out_as_kafka_made_them() -> None:
     replayed = _Replayed()
     for history in read_histories(FOREIGN):
@@ -107,24 +119,26 @@ def test_kept_histories_reach_every_error_code_record_and_transition(replayed: _
 
 
 @pytest.mark.maven
+@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("seed", range(1_000_000, 1_000_000 + FRESH))
-def test_kafka_agrees(seed: int) -> None:
+def test_kafka_agrees(seed: int, release: str) -> None:
     try:
-        oracle()
+        oracle(release)
     except Unavailable as error:
         give_up(error)
-    difference = first_difference(seed)
+    difference = first_difference(seed, release=release)
     assert difference is None, str(difference)
 
 
 @pytest.mark.maven
 @pytest.mark.parametrize("seed", [seed for seed in range(1_100_000, 1_100_100) if has_streams(seed)][:FRESH])
 def test_kafka_agrees_about_streams_groups(seed: int) -> None:
+    release = RELEASES[seed % len(RELEASES)]
     try:
-        oracle()
+        oracle(release)
     except Unavailable as error:
         give_up(error)
-    difference = first_difference(seed)
+    difference = first_difference(seed, release=release)
     assert difference is None, str(difference)
 
 

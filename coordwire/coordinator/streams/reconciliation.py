@@ -254,9 +254,9 @@ def _keep_promoted(
 ) -> None:
     """What is to become active stays until then."""
     for part, ids in own.items():
-        kept_ids = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
-        if kept_ids:
-            _add(retained, part, kept_ids)
+        promoted = (ids & target.get(part, _NO_IDS)).difference(granted.get(part, _NO_EPOCHS))
+        if promoted:
+            _add(retained, part, promoted)
 
 
 def _merged(

@@ -16,7 +16,7 @@ from coordwire.coordinator.model.streams_group import (
     StreamsGroupModel,
     StreamsMember,
 )
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import (
     assignment_epoch_record,
@@ -124,6 +124,8 @@ def remove_member(
 
 def leave_for_now(group: StreamsGroupModel, member: StreamsMember, response: Message) -> Result:
     """Keep a static member's place, target and tasks; it has them from its first epoch on when it returns."""
+    if not member.is_placed:
+        raise contradiction()
     active = {part: dict.fromkeys(epochs, 0) for part, epochs in member.tasks.active.items()}
     absent = replace(
         member, epoch=LEFT_FOR_NOW, tasks=replace(member.tasks, active=active), revoking=NO_OWNED_TASKS
