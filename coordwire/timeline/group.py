@@ -22,6 +22,7 @@ from coordwire.timeline.consumption import Consumption
 from coordwire.timeline.events import (
     Assignment,
     Cause,
+    CoordinatorStalled,
     GroupEvent,
     Idle,
     Kind,
@@ -189,6 +190,20 @@ class Group:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.
         since: when it went away, where that is known; place: of the first answer."""
         self.clocks.unavailable(place)
+
+    def report_stall(self) -> None:
+        """Report the last stall in which requests about the group waited, unless that is done."""
+        clocks = self.clocks
+        stall, clocks.stall = clocks.stall, None
+        if stall is None:
+            return
+        clocks.reported = stall
+        places = stall.since, stall.until
+        self.report(
+            CoordinatorStalled, stall.since, broker=stall.broker, requests=stall.requests,
+            until_ns=None if stall.until is None else stall.until.time_ns, answered_by=stall.answered_by,
+            packets=tuple(place.packet for place in places if place is not None and place.packet is not None),
+        )  # fmt: skip
 
     def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request, whose answer may be missing or come late: captures lose packets.

@@ -37,6 +37,7 @@ SHOWED = {
     161: "a member that asked during a stall is in, when another's session is over",
     219: "a member that sent JoinGroup and SyncGroup last is frozen",
     257: "a commit of a streams group's member, whose group was a classic one before it was deleted",
+    448: "a stall just before another kind of group shows that this one was deleted",
     604: "a group is deleted just after a stall in which its last member left",
     431: "a stall that only the commit of a streams group's member shows",
     282: "a request that was never answered is of a stall that was over",

@@ -299,8 +299,6 @@ class ClusterTimeline:
         events: list[GroupEvent] = []
         for result in message.results:
             if not result.error_code:
-                for ended in self._groups.of_id(result.group_id):
-                    self._coordinators.stalled(ended)
                 group = self._groups.deleted(result.group_id, entry.client_id, place, place_of(request_entry))
                 events += self._events(group.drain())
         return events
@@ -547,7 +545,7 @@ class ClusterTimeline:
         elif waited_ns >= STALL_NS and request_entry.api_key not in JOINING and code not in UNAVAILABLE:
             self._coordinators.answers_late(group, broker, asked_place, place)
         if group.clocks.stall is not None and group.clocks.stall.is_over:
-            self._coordinators.stalled(group)
+            group.report_stall()
         if self._ends is not None and code not in NOT_READ:
             self._ends.reads(request_entry)
         if not code and group.outage is None and is_coordinators:

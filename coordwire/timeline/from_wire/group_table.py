@@ -150,6 +150,7 @@ class GroupTable:
         for family in families:
             group = self.every.pop((group_id, family), None)
             if group is not None:
+                group.report_stall()
                 group.empty_by(place)
                 events += group.drain()
         return events
