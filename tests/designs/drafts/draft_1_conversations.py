@@ -62,7 +62,7 @@ def knows(world: World) -> Iterator[str]:
         yield f"{path}: {data.decode()} {session}".rstrip()
 
 
-LARGER = {
+LARGER: dict[str, dict[str, Any]] = {
     "Host-1": {"topic_count": '{"Orders.EU":3,"t":1,"u-v":1}'},
     "c2": {"topic_count": "*2*Orders.*|x.*", "auto_commit": False, "auto_offset_reset": "largest"},
     "c10": {"topic_count": '{"t":2,"x_1":1}'},
