@@ -379,6 +379,8 @@ def draft_1_stops() -> Iterator[str]:
         (member,) = coordinator.groups[name].members.values()
         yield "Start while fetchers run"
         yield from told(world, member, "Start", [])
+        yield "Start with the partitions that it has, at other offsets"
+        yield from told(world, member, "Start", [("t", f"1-{number}", 9) for number in range(4)])
         yield "Stop, twice"
         yield from told(world, member, "Stop")
         yield f"{consumer.fetching} {fetched(consumer)} {consumer.streams.all()[0].take()}"

@@ -70,11 +70,12 @@ def test_what_a_consumer_writes_and_which_nodes_go_with_it() -> None:
 
 def test_what_a_broker_writes_and_which_nodes_go_with_it() -> None:
     cluster = Cluster()
+    cluster.run(700)
     cluster.add("one", broker(1, "one", topics={"orders": 2, "others": 3, "one": 1}, new_cluster_id="c" * 22))
     cluster.run(1_000)
     session = cluster.nodes["one"].machine.session
     form = form_of(cluster, "/brokers/ids/1")
-    assert (form["host"], form["port"]) == ("one", 9092)
+    assert (form["host"], form["port"], form["timestamp"]) == ("one", 9092, "700")
     assert form_of(cluster, "/brokers/topics/orders")["partitions"] == {"0": [1], "1": [1]}
     assert form_of(cluster, "/brokers/topics/others")["partitions"] == {"0": [1], "1": [1], "2": [1]}
     assert form_of(cluster, "/brokers/topics/one")["partitions"] == {"0": [1]}

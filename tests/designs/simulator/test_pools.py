@@ -21,6 +21,8 @@ def test_messages_of_one_processor_wait_for_each_other() -> None:
     for _ in range(10):
         pool.finish(-1, 60)
     assert pool.longest_wait_ms == 5
+    five = ProcessorPool(5, 600)
+    assert [five.finish(-number, 10) for number in range(1, 7)] == [11] * 5 + [12]
 
 
 def assigned_at(processors: int) -> int:
