@@ -82,11 +82,11 @@ class Clusters:
             return
         broker = entry.capture, address
         cluster_id = None if entry.api_key == _FIND else message.cluster_id
-        listed = tuple((node.host, node.port) for node in _nodes(entry, message)[:MOST_NODES])
-        answer = broker, request.flow, entry.client_id, cluster_id, listed
+        addresses = tuple((node.host, node.port) for node in _nodes(entry, message)[:MOST_NODES])
+        answer = broker, request.flow, entry.client_id, cluster_id, addresses
         if cluster_id and self._learned.get(answer) == self.changes:
             return
-        nodes = [str(NetworkAddress(*node)) for node in listed]
+        nodes = [str(NetworkAddress(*node)) for node in addresses]
         if entry.api_key == _FIND:
             cluster = self.of(entry.capture, request.flow, entry.client_id)
             if cluster is None or not nodes:

@@ -26,10 +26,11 @@ from coordwire.timeline.events import (
     MemberJoined,
     MemberLeft,
     OffsetReset,
+    ProducerFenced,
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.story.event_lines import deletion_text, reset_text, stall_text
+from coordwire.timeline.story.event_lines import deletion_text, fenced_text, reset_text, stall_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow, causes
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -101,6 +102,7 @@ def incidents(
         *_beyond(events),
         *_conversions(events, numbers),
         *_resets(events),
+        *_fenced(events, numbers),
     ]
     return sorted(problems, key=lambda incident: incident.time_ns)
 
@@ -470,6 +472,14 @@ def _resets(events: Iterable[GroupEvent]) -> Iterator[Incident]:
         yield Incident(
             first.time_ns or 0, [f"committed offsets changed{by}: {text}{_packets([first.packet])}"]
         )
+
+
+def _fenced(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    """Producers whose transactional id another one has."""
+    for event in events:
+        if isinstance(event, ProducerFenced):
+            text = fenced_text(event, numbers.name(event.member_id), clock)
+            yield Incident(event.time_ns or 0, [text + _packets(event.packets)])
 
 
 def _packets(packets: Iterable[int | None], word: str = "packet") -> str:
