@@ -190,10 +190,13 @@ class Commits:
         """Fetch, answered. by_name: whether topics have names in it."""
         events: list[GroupEvent] = []
         see, see_cost = self.lag.ends, self.costs.ends
+        if self.lag.doubts:
+            events += self.lag.settled(place)
         for partition, offset in ends:
-            events += see(
-                partition, offset, place, may_be_anew=by_name and self._topics.is_known(partition.topic)
-            )
+            measured = see(partition, offset, place)
+            if measured:
+                is_certain = not (by_name and self._topics.is_known(partition.topic))
+                events += measured if is_certain else self.lag.certain(measured)
             events += see_cost(partition)
         return events
 
@@ -210,8 +213,9 @@ class Commits:
                 topic_partition = TopicPartition(topic.name, part.partition_index)
                 if topic_partition in requested and part.error_code == 0:
                     offset = max(part.old_style_offsets, default=part.offset)
-                    is_known = self._topics.is_known(topic.name)
-                    yield from self.lag.ends(topic_partition, offset, place, may_be_anew=is_known)
+                    measured = self.lag.ends(topic_partition, offset, place)
+                    is_certain = not self._topics.is_known(topic.name)
+                    yield from measured if is_certain else self.lag.certain(measured)
                     yield from self.costs.ends(topic_partition)
 
     # --- transactions ---
