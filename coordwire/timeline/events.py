@@ -42,6 +42,7 @@ __all__ = [
     "OffsetCommitted",
     "OffsetReset",
     "Outcome",
+    "ProducerFenced",
     "RebalanceBegan",
     "RebalanceCost",
     "RebalanceEnded",
@@ -449,12 +450,27 @@ class TransactionStep(GroupEvent):
     partitions: tuple[TopicPartition, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerFenced(GroupEvent):
+    """A producer's offsets of the group are refused, since another one has its transactional id. client_id:
+    the refused one's; member_id: of the group's member whose offsets these are; by_client_id: whose
+    InitProducerId was answered since, and since_ns: when; packets: of that answer, and of the refusal."""
+
+    transactional_id: str
+    client_id: str | None
+    member_id: str | None
+    by_client_id: str | None
+    since_ns: int | None
+    packets: tuple[int, ...]
+
+
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
         ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
         GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
         OffsetReset, LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        ProducerFenced,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

@@ -61,12 +61,12 @@ class Lag:
         self._anew: OrderedDict[str, str | int] = OrderedDict()
         self._lives: OrderedDict[str, int] = OrderedDict()  # of groups that were deleted
         self._deletions = 0
-        self._doubts: OrderedDict[str, deque[LagMeasured]] = OrderedDict()
+        self.doubts: OrderedDict[str, deque[LagMeasured]] = OrderedDict()
 
     def made_anew(self, topic: str, topic_id: str) -> None:
         """The topic of this name is the one with this id, and was another one before."""
         remember(self._anew, topic, topic_id, MOST)
-        self._doubts.pop(topic, None)
+        self.doubts.pop(topic, None)
 
     def group_deleted(self, group: str) -> None:
         """The group was deleted, with what it committed."""
@@ -77,7 +77,7 @@ class Lag:
         """The topic of this name was deleted."""
         self._deletions += 1
         remember(self._anew, topic, self._deletions, MOST)
-        self._doubts.pop(topic, None)
+        self.doubts.pop(topic, None)
 
     def _partition(self, name: TopicPartition) -> Partition:
         anew = self._anew.get(name.topic)
@@ -100,41 +100,8 @@ class Lag:
         measured = self._measure(group, partition, key, place, at_once=True)
         return () if measured is None else (measured,)
 
-    def ends(
-        self, partition: TopicPartition, offset: int, place: Seen, *, may_be_anew: bool = False
-    ) -> Iterable[LagMeasured]:
-        """A partition's high watermark. may_be_anew: whether the topic may be another one than the one that
-        is known by its id."""
-        every = self._beyond_doubt(partition.topic, place.time_ns or 0) if self._doubts else []
-        for measured in self._ends_at(partition, offset, place):
-            if measured.reason == _BEYOND and (may_be_anew or partition.topic in self._doubts):
-                self._doubt(measured)
-            else:
-                every.append(measured)
-        return every
-
-    def _doubt(self, measured: LagMeasured) -> None:
-        doubts = self._doubts.get(measured.topic)
-        if doubts is None:
-            doubts = deque(maxlen=MOST_DOUBTS)
-            remember(self._doubts, measured.topic, doubts, MOST_DOUBTS)
-        doubts.append(measured)
-
-    def _beyond_doubt(self, topic: str, now_ns: int) -> list[LagMeasured]:
-        """What is certain by now."""
-        doubts = self._doubts.get(topic)
-        if not doubts or now_ns - (doubts[0].time_ns or 0) < DOUBT_NS:
-            return []
-        del self._doubts[topic]
-        return list(doubts)
-
-    def finish(self) -> Iterator[LagMeasured]:
-        """What the end of the input leaves."""
-        for doubts in self._doubts.values():
-            yield from doubts
-        self._doubts.clear()
-
-    def _ends_at(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
+    def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
+        """A partition's high watermark."""
         key = self._partition(partition) if self._anew else partition
         if offset < 0 or (self._ends.get(key) == offset and key not in self._beyond):
             return ()
@@ -153,6 +120,34 @@ class Lag:
             if measured is not None:
                 every.append(measured)
         return every
+
+    def certain(self, every: Iterable[LagMeasured]) -> Iterator[LagMeasured]:
+        """Those lags that are certain, of some that an end shows by the name of a topic whose id is known: it
+        may be another topic by now, and then a commit beyond its end is one of the topic before."""
+        for measured in every:
+            if measured.reason != _BEYOND:
+                yield measured
+                continue
+            doubts = self.doubts.get(measured.topic)
+            if doubts is None:
+                doubts = deque(maxlen=MOST_DOUBTS)
+                remember(self.doubts, measured.topic, doubts, MOST_DOUBTS)
+            doubts.append(measured)
+
+    def settled(self, place: Seen) -> Iterator[LagMeasured]:
+        """What was in doubt, and is certain by now."""
+        while self.doubts:
+            topic, doubts = next(iter(self.doubts.items()))
+            if (place.time_ns or 0) - (doubts[0].time_ns or 0) < DOUBT_NS:
+                return
+            del self.doubts[topic]
+            yield from doubts
+
+    def finish(self) -> Iterator[LagMeasured]:
+        """What the end of the input leaves in doubt."""
+        for doubts in self.doubts.values():
+            yield from doubts
+        self.doubts.clear()
 
     def committed_of(self, group: str, partition: TopicPartition) -> int | None:
         """What a group has committed, as far as that was seen."""

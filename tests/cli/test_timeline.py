@@ -21,6 +21,7 @@ GROUP = "kpy__tansu__group-range.pcap"
 BASE = ["event", "group", "time", "source", "number", "packet"]
 KEYS = {
     "clusterFound": [],
+    "producerFenced": ["transactionalId", "clientId", "memberId", "byClientId", "since", "packets"],
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from shutil import copy
 from uuid import UUID
 
 import pytest
 
+from coordwire.cli.__main__ import main
 from coordwire.messages import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -19,6 +22,9 @@ from coordwire.messages import (
 from coordwire.messages.describe_cluster import DescribeClusterBroker
 from coordwire.messages.find_coordinator import Coordinator
 from coordwire.messages.metadata import MetadataResponseBroker, MetadataResponseTopic
+from coordwire.tables.columns import TABLES
+from coordwire.tables.readers.group_rows import event_rows
+from coordwire.tables.report.group_section import _in_first_clusters
 from coordwire.timeline.event_json import event_json, read_event
 from coordwire.timeline.events import ClusterFound, GroupEvent, LagMeasured, MemberJoined
 from coordwire.timeline.from_wire.timeline import Timeline, timeline
@@ -210,3 +216,44 @@ def test_clusters_beyond_a_bound_are_the_first() -> None:
     story = Timeline()
     story.feed_all(script.entries)
     assert len(story._clusters.every) == 100
+
+
+# --- whole captures ---
+
+CAPTURES = Path(__file__).parent.parent / "data" / "captures"
+FOLDER = ("confluent__rdmock__group-range.pcap", "kpy__tansu__group-range.pcap")
+
+
+def test_captures_of_two_clusters_in_a_folder_are_two_stories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = []
+    for name in FOLDER:
+        copy(CAPTURES / name, tmp_path)
+        main(["timeline", "--format", "json", "--summary", str(CAPTURES / name)])
+        alone += [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    main(["timeline", "--format", "json", "--summary", str(tmp_path)])
+    together = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [form["cluster"] for form in together] == ["mockCluster155a73496938", "tansu_cluster"]
+    for form, single in zip(together, alone, strict=True):
+        for key in ("cluster", "inputFirst", "inputLast"):
+            form.pop(key, None)
+            single.pop(key, None)
+        assert form == single
+
+
+def test_a_report_has_a_story_for_each_cluster_of_a_capture() -> None:
+    events = {("g", "a.pcap", None): [1], ("g", "a.pcap", "one"): [2], ("g", "a.pcap", "two"): [3]}
+    assert _in_first_clusters(events, {"a.pcap": "one"}) == {
+        ("g", "a.pcap", "one"): [1, 2],
+        ("g", "a.pcap", "two"): [3],
+    }
+
+
+def test_rows_of_tables_have_their_cluster() -> None:
+    script = Script()
+    both(script, metadata)
+    for event in only(script.events(), LagMeasured):
+        columns = [column.name for column in TABLES["lag"]]
+        row = event_rows(LagMeasured, columns, "capture")(event)
+        assert dict(zip(columns, row, strict=True))["cluster_id"] == event.cluster

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from coordwire.messages import JoinGroupResponse, MetadataRequest, MetadataResponse
+import pytest
+
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    MetadataRequest,
+    MetadataResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent, LostMember, MemberJoined, Moved, RebalanceEnded
 from coordwire.timeline.story import story_lines
@@ -124,3 +139,60 @@ def test_partitions_that_are_gone_are_named() -> None:
 def test_of_very_many_their_number_is_named() -> None:
     odd = list(range(3, 200, 2))
     assert f"by the coordinator: {len(odd)} partitions of orders added " in overview(reassigned([0, 1, *odd]))
+
+
+# --- hot loops ---
+
+UNKNOWN_MEMBER, FENCED, INCONSISTENT = 25, 110, 23
+
+Kind = tuple[type[Any], type[Any], dict[str, Any]]
+KINDS: dict[str, Kind] = {
+    "classic": (HeartbeatRequest, HeartbeatResponse, {"generation_id": 1}),
+    "consumer": (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+        {"member_epoch": 1, "subscribed_topic_names": None, "topic_partitions": None},
+    ),
+    "share": (ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse, {"member_epoch": 1}),
+    "streams": (StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, {"member_epoch": 1}),
+}
+
+
+def refused(kind: str, code: int, number: int, pause: float) -> str:
+    """The story of a member whose heartbeats are refused."""
+    script = Script()
+    request, response, values = KINDS[kind]
+    for _ in range(number):
+        asked = script.ask(request(group_id="g", member_id="a-id", **values), "a")
+        script.answer(asked, response(error_code=code))
+        script.now += pause
+    return overview(script.events())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("code", [UNKNOWN_MEMBER, FENCED, INCONSISTENT])
+def test_a_member_that_is_refused_again_and_again_is_one_incident(kind: str, code: int) -> None:
+    text = refused(kind, code, 182, 0.005)
+    assert text.count("1 incident,") == 1
+    assert "× 182" in text
+
+
+def test_a_refusal_that_a_client_expects_is_an_incident_only_without_a_pause() -> None:
+    rebalance = 27
+    assert "is in a hot loop: Heartbeat was refused, REBALANCE_IN_PROGRESS × 182" in refused(
+        "classic", rebalance, 182, 0.005
+    )
+    assert "hot loop" not in refused("classic", rebalance, 182, 1)
+    assert "hot loop" not in refused("classic", rebalance, 60, 0.005)
+
+
+def test_a_client_that_is_refused_under_one_id_after_another_is_one_incident() -> None:
+    script = Script()
+    for number in range(182):
+        asked = script.join("a", member=f"{number}-id")
+        script.answer(asked, JoinGroupResponse(error_code=INCONSISTENT))
+    text = overview(script.events())
+    assert "1 incident," in text
+    assert (
+        "182 members with the client id a: JoinGroup was refused: INCONSISTENT_GROUP_PROTOCOL × 182" in text
+    )

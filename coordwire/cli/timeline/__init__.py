@@ -32,6 +32,7 @@ from coordwire.timeline.events import (
     GroupEvent,
     MemberLeft,
     OffsetCommitted,
+    ProducerFenced,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
@@ -251,7 +252,9 @@ def _number(text: str) -> int:
 
 def _went_wrong(event: GroupEvent) -> bool:
     match event:
-        case ErrorMet() | Unanswered() | BrokerAway() | CoordinatorStalled() | CaptureHole():
+        case (
+            ErrorMet() | Unanswered() | BrokerAway() | CoordinatorStalled() | CaptureHole() | ProducerFenced()
+        ):
             return True
         case OffsetCommitted() | TransactionStep():
             return event.error_code != 0

@@ -74,11 +74,11 @@ class OtherAnswers:
             case ApiKey.FIND_COORDINATOR if request.key_type == 0:
                 yield from self._coordinator(entry, request, message, place)
             case ApiKey.INIT_PRODUCER_ID:
-                yield from self._commits.init(request, message, place)
+                yield from self._commits.init(entry.client_id, request, message, place)
             case ApiKey.ADD_PARTITIONS_TO_TXN:
                 yield from self._commits.add_partitions(request, message, place)
             case ApiKey.ADD_OFFSETS_TO_TXN:
-                yield from self._commits.add_offsets(request, message, place)
+                yield from self._commits.add_offsets(entry.client_id, request, message, place)
             case ApiKey.END_TXN:
                 yield from self._commits.end(request, message, place)
 

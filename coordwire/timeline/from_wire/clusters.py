@@ -82,11 +82,12 @@ class Clusters:
             return
         broker = entry.capture, address
         cluster_id = None if entry.api_key == _FIND else message.cluster_id
-        ends = tuple((node.host, node.port) for node in _nodes(entry, message)[:MOST_NODES])
-        answer = broker, request.flow, entry.client_id, cluster_id, ends
-        if cluster_id and self._learned.get(answer) == self.changes:
+        addresses = tuple((node.host, node.port) for node in _nodes(entry, message)[:MOST_NODES])
+        origin = entry.capture, client.rpartition(":")[0], entry.client_id
+        answer = broker, origin, cluster_id, addresses
+        if (cluster_id or entry.api_key == _FIND) and self._learned.get(answer) == self.changes:
             return
-        nodes = [str(NetworkAddress(*end)) for end in ends]
+        nodes = [str(NetworkAddress(*node)) for node in addresses]
         if entry.api_key == _FIND:
             cluster = self.of(entry.capture, request.flow, entry.client_id)
             if cluster is None or not nodes:
@@ -97,7 +98,7 @@ class Clusters:
                 return
             if not cluster.cluster_id and not ahead:
                 self._by_topics(cluster, broker, message, entry.time_ns or 0)
-            self._asks((entry.capture, client.rpartition(":")[0], entry.client_id), cluster)
+            self._asks(origin, cluster)
         for node in (address, *nodes):
             self._place((entry.capture, node), cluster, ahead=ahead)
         remember(self._captures, entry.capture, self._captures.get(entry.capture, cluster), MOST_BROKERS)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
+from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import (
     GroupEvent,
     OffsetCommitted,
     OffsetReset,
+    ProducerFenced,
     TopicPartition,
     TransactionStep,
 )
@@ -33,11 +35,23 @@ MOST_TRANSACTIONS = 10_000
 MOST_OF_ONE = 100
 """So many groups of one transaction are remembered: each of its steps is an event of each of them."""
 
+FENCED = frozenset(map(int, (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)))
+"""What a producer is refused with whose transactional id another one has."""
+
 NO_GENERATION = -1
 """That of a commit by a client that is not a member."""
 
 _committed, _reset = row_maker(OffsetCommitted), row_maker(OffsetReset)
 _new = tuple.__new__  # a named tuple's own goes through a function
+
+
+class _Producer(NamedTuple):
+    """The one that has a transactional id, and where its InitProducerId was answered."""
+
+    producer_id: int
+    epoch: int
+    client_id: str | None
+    place: Seen
 
 
 class Topics(Protocol):
@@ -61,6 +75,8 @@ class Commits:
         self.costs = Costs(self.lag)
         self._topics = topics
         self._groups: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+        self._producers: OrderedDict[str, _Producer] = OrderedDict()
+        self._fenced: OrderedDict[tuple[str, str, _Producer], None] = OrderedDict()
 
     # --- commits ---
 
@@ -104,7 +120,31 @@ class Commits:
                     events += self.lag.committed(group, topic_partition, offset, place)
                 else:
                     self.lag.pending(transactional_id, group, topic_partition, offset)
+        if transactional_id is not None and not FENCED.isdisjoint(codes.values()):
+            events += self._is_fenced(request, member_id, client_id, place)
         return events
+
+    def _is_fenced(
+        self, request: Any, member_id: str | None, client_id: str | None, place: Seen
+    ) -> Iterator[ProducerFenced]:
+        """A producer's offsets are refused: that another one has its transactional id, if that was seen,
+        once for each group."""
+        name, group = request.transactional_id, request.group_id
+        owner = self._producers.get(name)
+        if owner is None or (request.producer_id, request.producer_epoch) == owner[:2]:
+            return
+        key = name, group, owner
+        if key in self._fenced:
+            return
+        remember(self._fenced, key, None, MOST_TRANSACTIONS)
+        packets = (
+            (owner.place.packet, place.packet) if owner.place.source == place.source else (place.packet,)
+        )
+        yield ProducerFenced(
+            group=group, **place._asdict(), transactional_id=name, client_id=client_id, member_id=member_id,
+            by_client_id=owner.client_id, since_ns=owner.place.time_ns,
+            packets=tuple(packet for packet in packets if packet is not None),
+        )  # fmt: skip
 
     def deleted(self, client_id: str | None, group: str, message: Any, place: Seen) -> Iterator[OffsetReset]:
         """OffsetDelete, answered."""
@@ -150,10 +190,13 @@ class Commits:
         """Fetch, answered. by_name: whether topics have names in it."""
         events: list[GroupEvent] = []
         see, see_cost = self.lag.ends, self.costs.ends
+        if self.lag.doubts:
+            events += self.lag.settled(place)
         for partition, offset in ends:
-            events += see(
-                partition, offset, place, may_be_anew=by_name and self._topics.is_known(partition.topic)
-            )
+            measured = see(partition, offset, place)
+            if measured:
+                is_certain = not (by_name and self._topics.is_known(partition.topic))
+                events += measured if is_certain else self.lag.certain(measured)
             events += see_cost(partition)
         return events
 
@@ -170,20 +213,28 @@ class Commits:
                 topic_partition = TopicPartition(topic.name, part.partition_index)
                 if topic_partition in requested and part.error_code == 0:
                     offset = max(part.old_style_offsets, default=part.offset)
-                    is_known = self._topics.is_known(topic.name)
-                    yield from self.lag.ends(topic_partition, offset, place, may_be_anew=is_known)
+                    measured = self.lag.ends(topic_partition, offset, place)
+                    is_certain = not self._topics.is_known(topic.name)
+                    yield from measured if is_certain else self.lag.certain(measured)
                     yield from self.costs.ends(topic_partition)
 
     # --- transactions ---
 
-    def init(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+    def init(self, client_id: str | None, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """InitProducerId, answered."""
         if request.transactional_id:
             ids = message.producer_id, message.producer_epoch
+            if not message.error_code:
+                producer = _Producer(*ids, client_id, place)
+                remember(self._producers, request.transactional_id, producer, MOST_TRANSACTIONS)
             yield from self._step(request.transactional_id, "init", *ids, message.error_code, place)
 
-    def add_offsets(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+    def add_offsets(
+        self, client_id: str | None, request: Any, message: Any, place: Seen
+    ) -> Iterator[GroupEvent]:
         """AddOffsetsToTxn, answered."""
+        if message.error_code in FENCED:
+            yield from self._is_fenced(request, None, client_id, place)
         name = request.transactional_id
         if message.error_code == 0:
             groups = self._groups.get(name)

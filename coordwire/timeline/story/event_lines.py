@@ -25,6 +25,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     OffsetCommitted,
     OffsetReset,
+    ProducerFenced,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
@@ -107,6 +108,11 @@ class EventLines:
                 return [("✗ ", "bad"), (self._away(event), "bad")]
             case CoordinatorStalled():
                 return [("✗ ", "bad"), (stall_text(event, self._clock), "bad")]
+            case ProducerFenced():
+                return [
+                    ("✗ ", "bad"),
+                    (f"{fenced_text(event, self.name(event.member_id), self._clock)}", "bad"),
+                ]
             case OffsetReset():
                 by = f" by {shown(event.client_id)}" if event.client_id else ""
                 return [("✗ ", "busy"), (f"committed offset changed{by}: {reset_text(event)}", "busy")]
@@ -307,6 +313,17 @@ def deletion_text(event: GroupDeleted) -> str:
     """That a group was deleted, and by whom."""
     by = f" by {shown(event.client_id)}" if event.client_id else ""
     return f"the group was {_presumably(event)}deleted{by}"
+
+
+def fenced_text(event: ProducerFenced, member: str, clock: Callable[[int], str]) -> str:
+    """Who has a producer's transactional id. member: whose offsets are refused; clock: a time's text."""
+    client = shown(event.client_id or "a producer")
+    of_member = f" of {member}" if event.member_id else ""
+    since = "" if event.since_ns is None else f" since {clock(event.since_ns)}"
+    by = shown(event.by_client_id or "another producer")
+    by = "another producer of this client" if event.by_client_id == event.client_id else by
+    name = shown(event.transactional_id)
+    return f"{client} was fenced: {by} has the transactional id {name}{since}; offsets{of_member} are refused"
 
 
 def reset_text(event: OffsetReset) -> str:

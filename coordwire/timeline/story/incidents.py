@@ -9,7 +9,7 @@ expects (REBALANCE_IN_PROGRESS, a coordinator that is not there while its broker
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coordwire.capture.printable import quoted, shown
@@ -26,10 +26,11 @@ from coordwire.timeline.events import (
     MemberJoined,
     MemberLeft,
     OffsetReset,
+    ProducerFenced,
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.story.event_lines import deletion_text, reset_text, stall_text
+from coordwire.timeline.story.event_lines import deletion_text, fenced_text, reset_text, stall_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow, causes
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -44,6 +45,12 @@ LONG_NS = 10_000_000_000
 
 MOST_REFUSALS = 8
 """So many kinds of refusals are shown."""
+
+HOT_LOOP, HOT_NS = 100, 100_000_000
+"""So many refusals are a loop without a pause, each within this time after the one before."""
+
+MANY_MEMBERS = 4
+"""So many members of one client that are refused alike are one incident."""
 
 MOST_TOPICS = 3
 """So many topics are named with a refusal."""
@@ -95,6 +102,7 @@ def incidents(
         *_beyond(events),
         *_conversions(events, numbers),
         *_resets(events),
+        *_fenced(events, numbers),
     ]
     return sorted(problems, key=lambda incident: incident.time_ns)
 
@@ -339,25 +347,27 @@ def _length(
 def _refusals(
     events: Iterable[GroupEvent], members: Iterable[GroupEvent], numbers: MemberNumbers
 ) -> Iterator[Incident]:
-    """Refusals, one a client, API and code; without those that follow from a member's end."""
+    """Refusals, one a member, API and code, or a client that has many members; without those that a client
+    expects, or that follow from a member's end, unless it asks on and on without a pause."""
     ends: dict[str, int] = {}
     for departure in members:
         if isinstance(departure, MemberLeft) and departure.how in _LOST:
             ended_ns = ends.get(departure.member_id, 1 << 63)
             ends[departure.member_id] = min(departure.time_ns or 0, ended_ns)
-    together: dict[tuple[str, str, int], list[ErrorMet]] = {}
+    refusals: dict[_Refused, list[ErrorMet]] = {}
+    expected: dict[_Refused, list[ErrorMet]] = {}
     for event in events:
-        if not isinstance(event, ErrorMet) or event.error_code in _EXPECTED:
-            continue
-        if event.member_id is None and event.error_code in _MEMBER_GONE:
+        if not isinstance(event, ErrorMet):
             continue
         follows = event.member_id in ends and (event.time_ns or 0) >= ends[event.member_id]
-        if follows and event.error_code in _MEMBER_GONE and "Commit" not in event.api:
-            continue
-        names = numbers.name(event.member_id, event.client_id)
-        if event.member_id and event.member_id not in numbers.numbers and event.client_id:
-            names = f"{shown(event.client_id)} ({shown(event.member_id[:8])}…) never was in:"
-        together.setdefault((names, event.api, event.error_code), []).append(event)
+        is_expected = event.error_code in _EXPECTED or (
+            event.error_code in _MEMBER_GONE
+            and (event.member_id is None or (follows and "Commit" not in event.api))
+        )
+        key = event.member_id, event.client_id, event.api, event.error_code
+        (expected if is_expected else refusals).setdefault(key, []).append(event)
+    yield from _hot_loops(expected, numbers)
+    together = _by_client(refusals, numbers)
     for (names, api, code), refused in list(together.items())[:MOST_REFUSALS]:
         first, last = refused[0], refused[-1]
         deed = f"commits{_of_topics(refused)} were refused" if "Commit" in api else f"{api} was refused"
@@ -371,6 +381,46 @@ def _refusals(
     if hidden > 0:
         later = list(together.values())[MOST_REFUSALS][0]
         yield Incident(later.time_ns or 0, [f"and {hidden:,} more kinds of refusals: --errors lists them"])
+
+
+_Refused = tuple[str | None, str | None, str, int]
+"""A member, its client, the API and the error code."""
+
+
+def _by_client(
+    refusals: Mapping[_Refused, list[ErrorMet]], numbers: MemberNumbers
+) -> dict[tuple[str, str, int], list[ErrorMet]]:
+    """Refusals by who was refused, in words: a client with many members counts as one."""
+    members = Counter((client, api, code) for _, client, api, code in refusals)
+    together: dict[tuple[str, str, int], list[ErrorMet]] = {}
+    for (member_id, client, api, code), refused in refusals.items():
+        alike = members[client, api, code]
+        names = numbers.name(member_id, client)
+        if client and alike >= MANY_MEMBERS:
+            names = f"{alike:,} members with the client id {shown(client)}:"
+        elif client and member_id and member_id not in numbers.numbers:
+            names = f"{shown(client)} ({shown(member_id[:8])}…) never was in:"
+        together.setdefault((names, api, code), []).extend(refused)
+    for refused in together.values():
+        refused.sort(key=lambda event: event.time_ns or 0)
+    return together
+
+
+def _hot_loops(refusals: Mapping[_Refused, Sequence[ErrorMet]], numbers: MemberNumbers) -> Iterator[Incident]:
+    """Members that send one request again and again, without a pause, though it is refused."""
+    for (member_id, client, api, code), refused in refusals.items():
+        longest, run = 0, 0
+        for at, event in enumerate(refused):
+            is_at_once = at and (event.time_ns or 0) - (refused[at - 1].time_ns or 0) < HOT_NS
+            run = run + 1 if is_at_once else 1
+            longest = max(longest, run)
+        if longest >= HOT_LOOP:
+            first, last = refused[0], refused[-1]
+            text = (
+                f"{numbers.name(member_id, client)} is in a hot loop: {api} was refused, {error_name(code)}"
+            )
+            text += f" × {len(refused):,} until {clock(last.time_ns or 0)}{_packets([first.packet])}"
+            yield Incident(first.time_ns or 0, [text])
 
 
 def _of_topics(refused: Iterable[ErrorMet]) -> str:
@@ -426,6 +476,14 @@ def _resets(events: Iterable[GroupEvent]) -> Iterator[Incident]:
         yield Incident(
             first.time_ns or 0, [f"committed offsets changed{by}: {text}{_packets([first.packet])}"]
         )
+
+
+def _fenced(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    """Producers whose transactional id another one has."""
+    for event in events:
+        if isinstance(event, ProducerFenced):
+            text = fenced_text(event, numbers.name(event.member_id), clock)
+            yield Incident(event.time_ns or 0, [text + _packets(event.packets)])
 
 
 def _packets(packets: Iterable[int | None], word: str = "packet") -> str:
