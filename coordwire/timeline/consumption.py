@@ -136,10 +136,10 @@ class Consumption:
         if before is not None and not before <= partitions:
             self.has(member_id, before & partitions, time_ns)
 
-    def ends(self, member_id: str, time_ns: int | None) -> None:
-        """Take all partitions away from a member."""
+    def ends(self, member_id: str, time_ns: int | None, *, is_known: bool = False) -> None:
+        """Take all partitions away from a member. is_known: whether it did not live any longer than that."""
         if member_id in self._of:
-            if time_ns is not None:
+            if time_ns is not None and not is_known:
                 remember(self._ended, member_id, (self._of[member_id], time_ns), MOST_ENDED)
             self.has(member_id, frozenset(), time_ns)
 

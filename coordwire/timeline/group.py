@@ -270,9 +270,11 @@ class Group:
     ) -> None:
         """A member that is out; one that left for now is still remembered."""
         member = self.members.get(member_id)
-        self.consumption.ends(
-            member_id, self._alive_until_ns(member, place) if inferred and member else place.time_ns
-        )
+        if inferred and member is not None:
+            until_ns = self._alive_until_ns(member, place)
+            self.consumption.ends(member_id, until_ns, is_known=self.fell_silent(member))
+        else:
+            self.consumption.ends(member_id, place.time_ns)
         if departure != "left_for_now":
             self.members.drop(member_id)
             remember(self._departed_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
@@ -301,10 +303,11 @@ class Group:
         return (member.session_timeout_ms or 0) * 1_000_000
 
     def fell_silent(self, member: Member) -> bool:
-        """Whether a member's last request came after a silence that is longer than its session: it shows that
-        the member is out, and not that it lived."""
+        """Whether nothing was accepted of a member since a silence that is longer than its session: what it
+        asks then shows that it is out, and not that it lived."""
         since_ns, until_ns = member.silence
-        return since_ns > 0 and until_ns == member.asked_ns and until_ns - since_ns > self.session_ns(member)
+        is_heard = (member.last_seen_ns or 0) >= until_ns
+        return since_ns > 0 and not is_heard and until_ns - since_ns > self.session_ns(member)
 
     def is_told_unknown(self, member_id: str, place: Seen) -> None:
         """A member is answered that its coordinator does not know it any more: until then it consumed, unless
@@ -312,10 +315,14 @@ class Group:
         if self.holes.count:
             return
         member = self.members.get(member_id)
+        if member is None and member_id in self._asked_ns:
+            return  # it asked again once it was out: it may have been silent until then
         if member is None:
             self.consumption.lived_until(member_id, place.time_ns)
+        elif self.fell_silent(member):
+            self.consumption.ends(member_id, member.silence[0], is_known=True)
         else:
-            self.consumption.ends(member_id, member.silence[0] if self.fell_silent(member) else place.time_ns)
+            self.consumption.ends(member_id, place.time_ns)
 
     def goes(
         self,

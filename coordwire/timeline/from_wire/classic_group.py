@@ -162,6 +162,8 @@ class ClassicGroup(ClassicState):
         member = joining_member(entry, message, host)
         self.waiting.add(place, member)
         known = self.members.get(message.member_id)
+        if known is None and self.has_gone(message.member_id):
+            self.asks(message.member_id, place)
         if known is not None:
             member.last_seen_ns = known.last_seen_ns
             known.last_seen_ns = place.time_ns
