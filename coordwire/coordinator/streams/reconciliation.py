@@ -359,13 +359,16 @@ def update_target(
     epoch, targets = _updated_targets(
         state, group, epoch, member, configured, standby_replicas, records, statuses, refines=refines
     )
-    if state.rules.streams_targets_are_refined:
-        refined_epoch, refined = group.refined.value
-        if refined_epoch == epoch and not refines:
-            targets = refined
-        elif refined_epoch != epoch or refined != targets:
-            group.refined.set((epoch, targets))
-    return StreamsTarget(epoch, targets.get(member.member_id, NO_TARGET_TASKS))
+    if not state.rules.streams_targets_are_refined:
+        known = group.target(member.member_id)
+        return StreamsTarget(
+            epoch, known if targets is None else targets.get(member.member_id, NO_TARGET_TASKS)
+        )
+    refined_epoch, refined = group.refined.value
+    if refined_epoch != epoch or refines:
+        refined = _known_targets(group, member) if targets is None else targets
+        group.refined.set((epoch, refined))
+    return StreamsTarget(epoch, refined.get(member.member_id, NO_TARGET_TASKS))
 
 
 def refine(group: StreamsGroupModel, member: StreamsMember) -> bool:
@@ -396,19 +399,19 @@ def _updated_targets(
     statuses: list[Status],
     *,
     refines: bool,
-) -> tuple[int, Mapping[str, TargetTasks]]:
+) -> tuple[int, Mapping[str, TargetTasks] | None]:
+    """The epoch and the targets of all members; None for those that the group has."""
     if state.timers.is_set(initial_delay_key(group.group_id)):
         statuses.append(_delayed("initial rebalance delay"))
         return group.assignment_epoch, {}
-    known = _known_targets(group, member)
     if group.assignment_epoch >= epoch:
-        return group.assignment_epoch, known
+        return group.assignment_epoch, None
     if refines and group.assignment_epoch >= group.epoch:
         records.append(assignment_epoch_record(group.group_id, epoch, group.assigned_at))
-        return epoch, known
+        return epoch, None
     if not _is_time(state, group):
         statuses.append(_delayed("assignment interval"))
-        return group.assignment_epoch, known
+        return group.assignment_epoch, None
     return epoch, _compute(state, group, epoch, member, configured, standby_replicas, records)
 
 
