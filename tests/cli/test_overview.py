@@ -73,7 +73,7 @@ def test_no_line_is_wider_than_the_terminal(
 def test_the_table_and_the_members_are_those_of_the_events(
     path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "200")
     events = run("timeline", "--format=json", path).forms
     story = blocks(run("timeline", "--format", "story", path).text)
     groups = {event["group"] for event in events if event["event"] == "memberJoined"}

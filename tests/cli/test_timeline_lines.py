@@ -46,6 +46,8 @@ def line(event: Any) -> str:
     whole: dict[str, Any] = {"event": EVENTS[type(event)]}
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
+        if field.name == "cluster" and value is None:
+            continue
         whole[key(field.name)] = form(field.name, value)
         if field.name == "error_code":
             whole["error"] = ErrorCode(value).name

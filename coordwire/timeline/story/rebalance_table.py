@@ -206,7 +206,7 @@ def _own_changes(event: RebalanceEnded) -> str:
     added = [TopicPartition(part.topic, part.partition) for part in event.moved if part.before is None]
     removed = [TopicPartition(part.topic, part.partition) for part in event.moved if part.after is None]
     texts = []
-    for partitions, deed in ((added, "added"), (removed, "gone")):
+    for partitions, deed in ((removed, "gone"), (added, "added")):
         names = shown(ranges(partitions))
         if len(names) > LONG_NAMES:
             names = f"{count(len(partitions), 'partition')} of {_topics(partitions)}"
