@@ -343,12 +343,16 @@ def test_a_folder_of_captures(run: Run, capture: Path, captures: Path, tmp_path:
     assert {form["group"] for form in forms} == {"g-range", "g-kpy-range", "logged"}
     full_output = run("timeline", "--format=json", capture).forms
     group_forms = [form for form in forms if form["group"] == "g-range"]
+    assert {form["cluster"] for form in group_forms} == {
+        "mockCluster155a73496938"
+    }  # not the folder's only one
     assert _rebalances(group_forms) == _rebalances(full_output)
     assert forms[0]["group"] == "logged"  # the earliest
 
 
 def _rebalances(forms: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [form | {"source": ""} for form in forms if form["event"] == "rebalanceEnded"]
+    of_both = {"source": "", "cluster": ""}
+    return [form | of_both for form in forms if form["event"] == "rebalanceEnded"]
 
 
 def test_a_folder_without_any(run: Run, tmp_path: Path) -> None:

@@ -239,9 +239,7 @@ def test_where_there_are_no_packets_it_is_said(run: Run) -> None:
 def test_routine_answers_are_no_errors(run: Run) -> None:
     result = run("decode", "-", "--errors", "--fields", "api,error", stdin=conversation())
     assert result.text.splitlines() == ["JoinGroup\tNOT_COORDINATOR", "Heartbeat\tREBALANCE_IN_PROGRESS"]
-    help = run("decode", "--help").text
-    assert "MEMBER_ID_REQUIRED" in help
-    assert "UNSUPPORTED_VERSION" in help
+    assert "MEMBER_ID_REQUIRED" in run("decode", "--help").text
 
 
 def test_json_names_the_errors_beside_the_codes(run: Run) -> None:
