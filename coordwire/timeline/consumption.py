@@ -1,16 +1,20 @@
 """How long partitions had no consumer.
 
 Strategy: a member has its partitions from the moment that it has them until it gives them up, leaves, or was
-last seen alive; a partition without any member is idle until the next one has it. Rules: a change costs as
-much as what it changes; partitions that never had a consumer are not idle; a gap without times has no length;
-memory is bounded.
+last seen alive; a partition without any member is idle until the next one has it. That a member was last seen
+alive some time ago may be known only after others had what it has: of what others have beside the first, the
+times are kept. Rules: a change costs as much as what it changes; partitions that never had a consumer are not
+idle; a gap without times has no length; memory is bounded.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from coordwire.timeline.events import Idle, TopicPartition
+from coordwire.timeline.evidence import remember
 from coordwire.timeline.members import Owned
 
 __all__ = ["Consumption"]
@@ -18,9 +22,23 @@ __all__ = ["Consumption"]
 MOST_GAPS = 10_000
 """So many gaps are kept between two rebalances."""
 
+MOST_ENDED = 1_000
+"""So many members that are out are remembered."""
+
+MOST_PAST = 10
+"""So many consumers of a partition are remembered that had it while another one did."""
 
 _NOTHING: Owned = frozenset()
+_EVER = 1 << 63
 _new = tuple.__new__  # a named tuple's own goes through a function
+
+
+@dataclass(slots=True)
+class _Sharers:
+    """Who has a partition beside its first consumer, and since when; past: the same of those who had it."""
+
+    since: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    past: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Consumption:
@@ -29,8 +47,9 @@ class Consumption:
     def __init__(self) -> None:
         self._of: dict[str, Owned] = {}
         self._consumed: set[TopicPartition] = set()
-        self._spare_consumers: dict[TopicPartition, int] = {}  # of those that have several: all but one
+        self._sharers: dict[TopicPartition, _Sharers] = {}
         self._idle: dict[TopicPartition, int] = {}
+        self._ended: OrderedDict[str, tuple[Owned, int]] = OrderedDict()
         self._gaps: list[Idle] = []
 
     def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
@@ -39,17 +58,20 @@ class Consumption:
         if partitions is before:
             return
         if before:
-            self._give_up(before - partitions if partitions else before, time_ns)
+            self._give_up(member_id, before - partitions if partitions else before, time_ns)
         if partitions:
-            self._take_up(partitions - before if before else partitions, time_ns)
+            self._take_up(member_id, partitions - before if before else partitions, time_ns)
             self._of[member_id] = partitions
         else:
             self._of.pop(member_id, None)
 
-    def _give_up(self, partitions: Owned, time_ns: int | None) -> None:
+    def _give_up(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """One consumer less; the limit of gaps must not choose by the order of a set."""
-        if self._spare_consumers:
-            partitions = frozenset(filter(self._is_last, partitions))
+        if self._sharers and not self._sharers.keys().isdisjoint(partitions):
+            shared = sorted(self._sharers.keys() & partitions)
+            partitions -= frozenset(shared)
+            for partition in shared:
+                self._leaves_to_sharers(member_id, partition, time_ns)
         self._consumed -= partitions
         if time_ns is None:
             return
@@ -58,22 +80,46 @@ class Consumption:
         else:
             self._idle |= dict.fromkeys(sorted(partitions)[: MOST_GAPS - len(self._idle)], time_ns)
 
-    def _is_last(self, partition: TopicPartition) -> bool:
-        """Whether a consumer that gives up a partition was its only one."""
-        spare = self._spare_consumers.get(partition)
-        if spare is None:
-            return True
-        if spare > 1:
-            self._spare_consumers[partition] = spare - 1
-        else:
-            del self._spare_consumers[partition]
-        return False
+    def _leaves_to_sharers(self, member_id: str, partition: TopicPartition, time_ns: int | None) -> None:
+        """A partition has one of its consumers less, which may have been the only one for a while."""
+        sharers = self._sharers[partition]
+        since_ns = sharers.since.pop(member_id, None)
+        if since_ns is not None:
+            if time_ns is not None and time_ns > since_ns:
+                sharers.past.append((since_ns, time_ns))
+                del sharers.past[:-MOST_PAST]
+            if not sharers.since and not sharers.past:
+                del self._sharers[partition]
+            return
+        first = next(iter(sharers.since), None)
+        spans = sorted(sharers.past)
+        if first is not None:  # the next of them is the first now
+            spans.append((sharers.since.pop(first), _EVER))
+            spans.sort()
+        idle_ns = time_ns
+        for begin_ns, end_ns in spans if idle_ns is not None else ():
+            if idle_ns is not None and end_ns > idle_ns:
+                self._was_idle(partition, idle_ns, begin_ns)
+                idle_ns = end_ns
+        sharers.past = []
+        if first is None:
+            self._consumed.discard(partition)
+            if idle_ns is not None and len(self._idle) < MOST_GAPS:
+                self._idle[partition] = idle_ns
+        elif time_ns is not None:
+            sharers.past = [(0, max([time_ns, *(end_ns for _, end_ns in spans if end_ns != _EVER)]))]
+        if not sharers.since and not sharers.past:
+            del self._sharers[partition]
 
-    def _take_up(self, partitions: Owned, time_ns: int | None) -> None:
+    def _was_idle(self, partition: TopicPartition, since_ns: int, until_ns: int) -> None:
+        if until_ns > since_ns and len(self._gaps) < MOST_GAPS:
+            self._gaps.append(_new(Idle, (*partition, since_ns, until_ns)))
+
+    def _take_up(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """One consumer more."""
         if not self._consumed.isdisjoint(partitions):
             for partition in self._consumed & partitions:
-                self._spare_consumers[partition] = self._spare_consumers.get(partition, 0) + 1
+                self._sharers.setdefault(partition, _Sharers()).since[member_id] = time_ns or 0
         self._consumed |= partitions
         if not self._idle:
             return
@@ -90,10 +136,22 @@ class Consumption:
         if before is not None and not before <= partitions:
             self.has(member_id, before & partitions, time_ns)
 
-    def ends(self, member_id: str, time_ns: int | None) -> None:
-        """Take all partitions away from a member."""
+    def ends(self, member_id: str, time_ns: int | None, *, is_known: bool = False) -> None:
+        """Take all partitions away from a member. is_known: whether it did not live any longer than that."""
         if member_id in self._of:
+            if time_ns is not None and not is_known:
+                remember(self._ended, member_id, (self._of[member_id], time_ns), MOST_ENDED)
             self.has(member_id, frozenset(), time_ns)
+
+    def lived_until(self, member_id: str, time_ns: int | None) -> None:
+        """A member that is out consumed until then, and not only until it was taken to be out: what is idle
+        since that time is so for less."""
+        partitions, since_ns = self._ended.pop(member_id, (_NOTHING, 0))
+        if time_ns is None or time_ns <= since_ns:
+            return
+        for partition in partitions:
+            if self._idle.get(partition) == since_ns:
+                self._idle[partition] = time_ns
 
     def passes(self, member_id: str, heir: str, until_ns: int | None, time_ns: int | None) -> None:
         """A static member's partitions are its heir's from time_ns on. until_ns: until when it consumed them,
@@ -106,6 +164,10 @@ class Consumption:
             self.has(heir, partitions, time_ns)
         else:
             self._of[heir] = self._of.pop(member_id)
+            for partition in self._sharers.keys() & partitions if self._sharers else ():
+                since = self._sharers[partition].since
+                if member_id in since:
+                    since[heir] = since.pop(member_id)
 
     def take_gaps(self) -> tuple[Idle, ...]:
         """The gaps that closed since the last call, by partition."""

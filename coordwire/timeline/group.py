@@ -22,6 +22,7 @@ from coordwire.timeline.consumption import Consumption
 from coordwire.timeline.events import (
     Assignment,
     Cause,
+    CoordinatorStalled,
     GroupEvent,
     Idle,
     Kind,
@@ -104,6 +105,9 @@ class GroupConnections(Protocol):
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         """The end of the connection of a member's last request, None if it didn't end."""
 
+    def asked_ns(self, name: MemberName, until_ns: int) -> int:
+        """When a member sent its last request until then, as far as that is known, else 0."""
+
     def flow_of(self, name: MemberName) -> str | None:
         """That connection."""
 
@@ -116,6 +120,9 @@ class UnseenConnections:
 
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         return None
+
+    def asked_ns(self, name: MemberName, until_ns: int) -> int:
+        return 0
 
     def flow_of(self, name: MemberName) -> str | None:
         return None
@@ -183,6 +190,20 @@ class Group:
         since: when it went away, where that is known; place: of the first answer."""
         self.clocks.unavailable(place)
 
+    def report_stall(self) -> None:
+        """Report the last stall in which requests about the group waited, unless that is done."""
+        clocks = self.clocks
+        stall, clocks.stall = clocks.stall, None
+        if stall is None:
+            return
+        clocks.reported = stall
+        places = stall.since, stall.until
+        self.report(
+            CoordinatorStalled, stall.since, broker=stall.broker, requests=stall.requests,
+            until_ns=None if stall.until is None else stall.until.time_ns, answered_by=stall.answered_by,
+            packets=tuple(place.packet for place in places if place is not None and place.packet is not None),
+        )  # fmt: skip
+
     def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request, whose answer may be missing or come late: captures lose packets.
 
@@ -248,9 +269,11 @@ class Group:
     ) -> None:
         """A member that is out; one that left for now is still remembered."""
         member = self.members.get(member_id)
-        self.consumption.ends(
-            member_id, self._alive_until_ns(member, place) if inferred and member else place.time_ns
-        )
+        if inferred and member is not None:
+            until_ns = self._alive_until_ns(member, place)
+            self.consumption.ends(member_id, until_ns, is_known=self.fell_silent(member))
+        else:
+            self.consumption.ends(member_id, place.time_ns)
         if departure != "left_for_now":
             self.members.drop(member_id)
             remember(self._departed_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
@@ -265,11 +288,40 @@ class Group:
     def _alive_until_ns(self, member: Member, place: Seen) -> int | None:
         """Until when a member that is out consumed: it ended its connection, or sent its last request then,
         whatever its coordinator did."""
-        end = self.connections.end_of(MemberName(self.group, member.member_id))
-        if end is not None and end.sender == "client" and end.time_ns <= (place.time_ns or 0):
+        name, now_ns = MemberName(self.group, member.member_id), place.time_ns or 0
+        end = self.connections.end_of(name)
+        if end is not None and end.sender == "client" and end.time_ns <= now_ns:
             return end.time_ns
-        alive_ns = member.asked_ns or member.last_seen_ns
+        if self.fell_silent(member):
+            return member.silence[0]
+        alive_ns = max(member.asked_ns, self.connections.asked_ns(name, now_ns)) or member.last_seen_ns
         return place.time_ns if alive_ns is None else alive_ns
+
+    def session_ns(self, member: Member) -> int:
+        """How long a member's session lasts, as far as that is known."""
+        return (member.session_timeout_ms or 0) * 1_000_000
+
+    def fell_silent(self, member: Member) -> bool:
+        """Whether nothing was accepted of a member since a silence that is longer than its session: what it
+        asks then shows that it is out, and not that it lived."""
+        since_ns, until_ns = member.silence
+        is_heard = (member.last_seen_ns or 0) >= until_ns
+        return since_ns > 0 and not is_heard and until_ns - since_ns > self.session_ns(member)
+
+    def is_told_unknown(self, member_id: str, place: Seen) -> None:
+        """A member is answered that its coordinator does not know it any more: until then it consumed, unless
+        it had fallen silent."""
+        if self.holes.count:
+            return
+        member = self.members.get(member_id)
+        if member is None and member_id in self._asked_ns:
+            return  # it asked again once it was out: it may have been silent until then
+        if member is None:
+            self.consumption.lived_until(member_id, place.time_ns)
+        elif self.fell_silent(member):
+            self.consumption.ends(member_id, member.silence[0], is_known=True)
+        else:
+            self.consumption.ends(member_id, place.time_ns)
 
     def goes(
         self,

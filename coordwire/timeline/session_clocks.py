@@ -51,6 +51,12 @@ class SessionClocks:
         is_stalled = self.stalls.at(member.unread.time_ns or 0) is not None
         return self.heard_ns(member) if is_stalled else self.quiet_ns(member)
 
+    def is_answered_soon(self, member: Member, place: Seen) -> bool:
+        """Whether a request of a member waits for its coordinator, which has just gone on after a stall: the
+        answer will show whether the member is in."""
+        unread = member.unread
+        return unread is not None and self.stalls.may_wait(unread.time_ns or 0, place.time_ns or 0)
+
     def read_until_ns(self, member: Member) -> int | None:
         """When its session is over by what its coordinator may have read."""
         read_ns = self.read_ns(member)

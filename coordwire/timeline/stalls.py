@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from coordwire.timeline.evidence import Seen
 
-__all__ = ["STALL_NS", "Stall", "Stalls"]
+__all__ = ["RESUMES_NS", "STALL_NS", "Stall", "Stalls"]
 
 STALL_NS = 2_000_000_000
 """A request that waits for so long is late."""
@@ -109,6 +109,12 @@ class Stalls:
     def latest_ns(self) -> int:
         """Until when the last one was, in nanoseconds since 1970; 0 for none."""
         return self._stalls[-1].until_ns if self._stalls else 0
+
+    def may_wait(self, asked_ns: int, now_ns: int) -> bool:
+        """Whether a request that was sent then may be answered any moment, as its broker has just gone on."""
+        until_ns = self.latest_ns
+        prompt_ns = self._before_ns if until_ns - self.prompt_ns <= RESUMES_NS else self.prompt_ns
+        return prompt_ns <= asked_ns < until_ns <= now_ns < until_ns + RESUMES_NS
 
     def at(self, time_ns: int) -> Stall | None:
         """The stall at a time, if there was one; it has ended at its end."""

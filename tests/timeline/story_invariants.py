@@ -2,33 +2,44 @@
 
 Strategy: one pass over the events, in the order in which they came. Rules: a member is not in after it is
 out, unless it came again; a claim cites no packet that had not been read when it was made, and no time after
-the input's last; a partition is not idle while the member that is given it has it; sums are those of their
-parts.
+the input's last; a session ends once its coordinator has read nothing of the member for as long as it lasts,
+and not while it answers nothing; a partition is not idle while the member that is given it has it; sums are
+those of their parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from coordwire.timeline.events import (
     BrokerAway,
+    CoordinatorStalled,
+    ErrorMet,
     GroupEvent,
+    Idle,
     MemberJoined,
     MemberLeft,
     RebalanceEnded,
+    Unanswered,
 )
 from coordwire.timeline.totals import stories
 
 __all__ = ["broken"]
 
+MS = 1_000_000
+SECOND = 1000 * MS
 
-def broken(events: Iterable[GroupEvent], last_ns: int) -> Iterator[str]:
-    """Each invariant that does not hold, in words. last_ns: the time of the input's last packet."""
+
+def broken(events: Iterable[GroupEvent], last_ns: int, *, is_whole: bool = True) -> Iterator[str]:
+    """Each invariant that does not hold, in words. last_ns: the time of the input's last packet; is_whole:
+    whether the input has all that was sent, without which nothing is known of silence."""
     every = list(events)
     groups = {event.group for event in every}
     for group in sorted(groups):
         own = [event for event in every if event.group == group]
-        for texts in (_members(own), _causes(own), _times(own, last_ns), _endings(own), _idle(own)):
+        checks = [_members(own), _causes(own), _times(own, last_ns), _endings(own), _idle(own)]
+        for texts in [*checks, _silence(own), _had(own)] if is_whole else checks:
             yield from (f"{group}: {text}" for text in texts)
     yield from _sums(every)
 
@@ -85,6 +96,57 @@ def _endings(events: list[GroupEvent]) -> Iterator[str]:
             yield f"{event.member_id} left, and has an ending"
         if event.packet is not None and any(packet > event.packet for packet in ending.packets):
             yield f"{event.member_id}: its ending has a packet after the one that shows it"
+
+
+def _silence(events: list[GroupEvent]) -> Iterator[str]:
+    """A session ends after a silence of its length, as its coordinator read the requests."""
+    sessions: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, MemberJoined):
+            sessions[event.member_id] = (event.session_timeout_ms or 0) * MS
+        elif isinstance(event, MemberLeft) and event.how == "session_timeout" and event.ending is not None:
+            heard_ns, session_ns = event.ending.heard_ns, sessions.get(event.member_id, 0)
+            if heard_ns is not None and _ns(event) - heard_ns < session_ns - SECOND:
+                yield f"{event.member_id} is out {_ns(event) - heard_ns} ns after it was heard"
+    for stall in events:
+        if not isinstance(stall, CoordinatorStalled) or stall.until_ns is None:
+            continue
+        if stall.until_ns - _ns(stall) < 2 * SECOND or not stall.requests:
+            yield f"a stall of {stall.until_ns - _ns(stall)} ns, of {stall.requests} requests"
+
+
+def _had(events: list[GroupEvent]) -> Iterator[str]:
+    """A partition has a consumer from the end of a rebalance that gives it one until the next begins, if the
+    member that has it is heard until then."""
+    departures = [event for event in events if isinstance(event, MemberLeft)]
+    static = {event.member_id for event in events if isinstance(event, MemberJoined) and event.instance_id}
+    gaps: dict[tuple[str, int], list[Idle]] = {}
+    for event in events:
+        for gap in event.idle if isinstance(event, RebalanceEnded) else ():
+            gaps.setdefault((gap.topic, gap.partition), []).append(gap)
+    ended = [event for event in events if isinstance(event, RebalanceEnded) and event.kind != "share"]
+    for event, following in pairwise(ended):
+        if event.outcome != "steady":
+            continue
+        for member_id, partitions in event.assignments:
+            if member_id in static:
+                continue  # nothing says when one is dead whose place another takes
+            until_ns = following.began_ns or 0
+            for departure in departures:
+                if departure.member_id == member_id and _ns(departure) >= (event.ended_ns or 0):
+                    ending = departure.ending
+                    heard = () if ending is None else (ending.heard_ns, ending.ended_ns)
+                    until_ns = min(until_ns, _ns(departure), *filter(None, heard))
+                    until_ns = 0 if departure.how == "left" else until_ns  # it asked before, perhaps
+            refused = [_ns(error) for error in events if isinstance(error, ErrorMet | Unanswered)
+                       if error.member_id == member_id and _ns(error) > (event.ended_ns or 0)]  # fmt: skip
+            until_ns = min([until_ns, *refused])  # it may have given up its partitions to join
+            for partition in partitions:
+                for gap in gaps.get((partition.topic, partition.partition), ()):
+                    both = min(until_ns, gap.until_ns) - max(event.ended_ns or 0, gap.since_ns)
+                    if both > 2 * SECOND:
+                        name = f"{partition.topic}-{partition.partition}"
+                        yield f"{name} is idle for {both} ns in which {member_id} has it"
 
 
 def _idle(events: list[GroupEvent]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from coordwire.timeline.events import (
     GroupConverted,
     GroupDeleted,
     LagMeasured,
+    MemberJoined,
     MemberLeft,
     RebalanceEnded,
     TopicPartition,
@@ -31,7 +32,10 @@ from coordwire.timeline.events import (
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord
 from coordwire.timeline.from_log.events import log_timeline
+from coordwire.timeline.from_wire import group_table
 from coordwire.timeline.lag import Lag
+from coordwire.timeline.story import collected
+from coordwire.timeline.story.collected import CollectedEvents
 from tests.timeline.script import Script, only
 from tests.timeline.test_timeline import commit, end
 
@@ -181,3 +185,34 @@ def test_the_ends_of_partitions_say_nothing_of_a_group_that_is_gone(shown: str) 
     events = script.events()
     assert len(only(events, GroupDeleted)) == 1
     assert [measured.lag for measured in only(events, LagMeasured)] == [5]
+
+
+def test_groups_that_were_deleted_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleaning of old groups must not take the living ones from a timeline."""
+    monkeypatch.setattr(group_table, "MOST_GROUPS", 3)
+    script = Script().steady("a")
+    for number in range(5):
+        request = script.ask(DeleteGroupsRequest(groups_names=[f"old-{number}"]), "admin")
+        result = DeletableGroupResult(group_id=f"old-{number}")
+        script.answer(request, DeleteGroupsResponse(results=[result]))
+    script.leave("a")
+    assert [event.client_id for event in only(script.events(), MemberLeft)] == ["a"]
+
+
+def test_a_story_leaves_out_deleted_groups_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collected, "MOST_GROUPS", 3)
+    place = {"time_ns": 1, "source": "s", "number": 1}
+    groups = CollectedEvents()
+    for name in ("a", "b", "c"):
+        groups.add(joins(name))
+    groups.add(GroupDeleted(group="b", **place))  # type: ignore[arg-type]
+    groups.add(joins("d"))
+    assert list(groups.groups) == ["a", "c", "d"]
+    groups.add(joins("e"))
+    assert (list(groups.groups), groups.groups_left_out) == (["c", "d", "e"], 2)
+
+
+def joins(group: str) -> MemberJoined:
+    return MemberJoined(
+        group=group, time_ns=1, source="s", number=1, kind="classic", member_id="m", client_id="c", host=None
+    )

@@ -132,7 +132,7 @@ def problems(name: str, way: str, place: int) -> list[str]:
     slack_ms = SLACK_MS
     if way == "one side":
         slack_ms = AWAY_MS if name.endswith("-restart") else ONE_SIDE_MS
-    texts = [*broken(events, last_ns), *denied(events, truth, slack_ms)]
+    texts = [*broken(events, last_ns, is_whole=False), *denied(events, truth, slack_ms)]
     return [f"{name}, {way} {place}: {text}" for text in texts]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 
@@ -58,12 +58,15 @@ def test_a_partition_that_has_a_consumer_under_its_new_name_is_not_idle() -> Non
 
 
 class OneByOne:
-    """What `Consumption` says, from each partition's own consumers. most: so many gaps are kept."""
+    """What `Consumption` says, from each partition's own consumers, one point of time after the other. most:
+    so many gaps are kept. spans: who had a partition from when until when, the first since ever, the last
+    ones until now."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.of: dict[str, frozenset[TopicPartition]] = {}
-        self.consumers: Counter[TopicPartition] = Counter()
+        self.spans: dict[TopicPartition, dict[str, int | None]] = defaultdict(dict)
+        self.past: dict[TopicPartition, list[tuple[int, int]]] = defaultdict(list)
         self.idle: dict[TopicPartition, int] = {}
         self.gaps: list[Idle] = []
 
@@ -71,15 +74,48 @@ class OneByOne:
         before = self.of.pop(member, frozenset())
         if partitions:
             self.of[member] = partitions
-        for partition in sorted(before - partitions):
-            self.consumers[partition] -= 1
-            if not self.consumers[partition] and time_ns is not None and len(self.idle) < self.most:
-                self.idle[partition] = time_ns
+        given_up = sorted(before - partitions)
+        shared = [partition for partition in given_up if len(self.spans[partition]) > 1]
+        shared += [partition for partition in given_up if partition not in shared and self.past[partition]]
+        for partition in sorted(shared) + [name for name in given_up if name not in shared]:
+            self._gives_up(member, partition, time_ns)
         for partition in sorted(partitions - before):
-            self.consumers[partition] += 1
+            spans = self.spans[partition]
+            spans[member] = (0 if time_ns is None else time_ns) if spans else None
             since_ns = self.idle.pop(partition, None)
-            if since_ns is not None and time_ns is not None and len(self.gaps) < self.most:
-                self.gaps.append(Idle(*partition, since_ns, max(time_ns, since_ns)))
+            if since_ns is not None and time_ns is not None:
+                self._keep(Idle(*partition, since_ns, max(time_ns, since_ns)))
+
+    def _keep(self, gap: Idle) -> None:
+        if len(self.gaps) < self.most:
+            self.gaps.append(gap)
+
+    def _gives_up(self, member: str, partition: TopicPartition, time_ns: int | None) -> None:
+        spans, past = self.spans[partition], self.past[partition]
+        since_ns = spans.pop(member)
+        if since_ns is not None:  # it was not the first
+            past += [(since_ns, time_ns)] if time_ns is not None and time_ns > since_ns else []
+            return
+        heir = next(iter(spans), None)
+        until_ns = None if heir is None else spans[heir]
+        covered = {point for begin_ns, end_ns in past for point in range(begin_ns, end_ns)}
+        self.past[partition] = []
+        if time_ns is not None:
+            last = max([time_ns, *(end_ns for _, end_ns in past)])
+            begin_ns = None
+            for point in range(time_ns, max(last, until_ns or 0) + 2):
+                is_idle = point not in covered and (until_ns is None or point < until_ns)
+                if is_idle and begin_ns is None:
+                    begin_ns = point
+                elif not is_idle and begin_ns is not None:
+                    self._keep(Idle(*partition, begin_ns, point))
+                    begin_ns = None
+            if heir is None and len(self.idle) < self.most:
+                self.idle[partition] = last
+            elif heir is not None:
+                self.past[partition] = [(0, last)]
+        if heir is not None:
+            spans[heir] = None
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -298,6 +298,21 @@ def many_groups_of_one_partition(n: int) -> list[Entry | ConnectionEnd]:
     return script.entries
 
 
+def outages(n: int) -> list[Entry | ConnectionEnd]:
+    """Of a group's coordinator, whose members are many, and say little."""
+    script = Script()
+    names = [f"c{k}" for k in range(n)]
+    script.rebalance(1, {name: {"t": [k]} for k, name in enumerate(names)}, *map(script.join, names))
+    script.close(*names)
+    for _ in range(n):
+        script.heartbeat("c0", 1)
+        script.now += 3
+        script.close("c0", sender="broker")
+        script.now += 3
+        script.heartbeat("c0", 1)
+    return script.entries
+
+
 def transactions(n: int) -> list[Entry | ConnectionEnd]:
     script = Script()
     for k in range(n):
@@ -320,7 +335,7 @@ MADE = [
     one_rebalance, generations, joins_that_wait, nobody_has_a_name, the_leader_is_answered_again,
     without_a_time(joins_that_wait), without_a_time(nobody_has_a_name), many_topics,
     heartbeats_of_one_with_many_partitions, one_large_group, orphans, share_group, streams_group, many_groups,
-    commits_of_many_partitions, many_groups_of_one_partition, transactions,
+    commits_of_many_partitions, many_groups_of_one_partition, transactions, outages,
 ]  # fmt: skip
 
 
@@ -330,7 +345,7 @@ def test_growth(make: Callable[[int], list[Entry | ConnectionEnd]], monkeypatch:
     monkeypatch.setattr(commits, "MOST_OF_ONE", 10)
 
     def read(entries: list[Entry | ConnectionEnd]) -> None:
-        for _ in timeline(entries):
+        for _ in timeline(entries, ends=make is outages):
             pass
 
     assert_linear(make, read, 150)

@@ -96,6 +96,10 @@ class StoryFormat:
                 f"… {self._collected.left_out:,} earlier events; --format json, --until or --group show them"
             )
             self._show([(dropped, "busy")], 3)
+        if self._collected.groups_left_out:
+            count = self._collected.groups_left_out
+            dropped = f"… {count:,} more groups; --format json or --group shows them"
+            self._show([(dropped, "busy")], 3)
         if self._command is not None and blocks:
             self._show([(f"Next: {self._command}{self._next(blocks)}", "note")], 3)
 

@@ -35,6 +35,7 @@ from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_generation, of_join, of_joins
+from coordwire.timeline.stalls import STALL_NS
 
 __all__ = ["ClassicGroup"]
 
@@ -81,6 +82,9 @@ class ClassicGroup(ClassicState):
             moment = request_place
             if member is not None and (member.answered_ns or 0) > (request_place.time_ns or 0):
                 moment = place  # its LeaveGroup waited for its JoinGroup's answer
+            elif (place.time_ns or 0) - (request_place.time_ns or 0) >= STALL_NS:
+                moment = place  # its coordinator did not read it before
+                self.consumption.ends(name, request_place.time_ns)
             if self._causes and is_before(next(iter(self._causes)), moment):
                 self._begin_with_joins()  # the rebalance waits for this member until now
             trigger = self.goes(name, moment, departure, reason or "LeaveGroup", reason=reason)
@@ -113,15 +117,16 @@ class ClassicGroup(ClassicState):
             )
         elif member is not None:
             member.parked, member.unread = False, None
+        elif error_code == _UNKNOWN_MEMBER_ID:
+            self.is_told_unknown(member_id, place)
 
     def _unknown(self, member: Member, place: Seen) -> None:
         """The coordinator doesn't know a member any more."""
-        silence_ns = member.silence[1] - member.silence[0]
-        if silence_ns > (member.session_timeout_ms or 0) * MS:
+        self.is_told_unknown(member.member_id, place)
+        if member.silence[1] - member.silence[0] > self.session_ns(member):
             member.asked_ns = member.silence[0]  # the request that shows it does not say that it lives
         elif not self.holes.count:
             member.asked_ns = 0
-            self.consumption.ends(member.member_id, place.time_ns)  # until it was answered
         member.unseen = False  # its silence counts again
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered
@@ -157,9 +162,12 @@ class ClassicGroup(ClassicState):
         member = joining_member(entry, message, host)
         self.waiting.add(place, member)
         known = self.members.get(message.member_id)
+        if known is None and self.has_gone(message.member_id):
+            self.asks(message.member_id, place)
         if known is not None:
             member.last_seen_ns = known.last_seen_ns
-            known.last_seen_ns, known.parked = place.time_ns, True
+            known.last_seen_ns = place.time_ns
+            self.park(known)
             self.consumption.keeps(known.member_id, member.owned or frozenset(), place.time_ns)
         if message.member_id or message.group_instance_id or (entry.api_version or 0) < GIVES_MEMBER_ID:
             self.asks_to_join(member, place)
@@ -168,6 +176,9 @@ class ClassicGroup(ClassicState):
         """A member that asks to be let in, and is not merely given an id."""
         self._expire_static(member, place)
         rebalance = self.rebalance
+        if rebalance is not None and self._nobody_joined(rebalance):
+            self.expire_all(place)
+            rebalance = self.rebalance
         if rebalance is not None and rebalance.generation is None:
             if member.member_id:
                 rebalance.join(member.member_id, place.time_ns)
@@ -180,6 +191,11 @@ class ClassicGroup(ClassicState):
         remember(self._causes, place, trigger, MOST_WAITING)
         if member.member_id:
             remember(self._join_places, member.member_id, place, MOST_WAITING)
+
+    def _nobody_joined(self, rebalance: Rebalance) -> bool:
+        """Whether no member has joined again in a rebalance, which no move has lost."""
+        is_under_way = rebalance.generation is None and not rebalance.joined
+        return is_under_way and self.clocks.available_ns <= (rebalance.began.time_ns or 0)
 
     def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
         member = self.waiting.pop(request_place)
@@ -497,7 +513,7 @@ class ClassicGroup(ClassicState):
     def sync_request(self, message: Any, place: Seen) -> None:
         member, formed = self.members.get(message.member_id), self._silence.formed
         if member is not None and not self.clocks.quiet_at(member, place.time_ns):
-            member.parked = True
+            self.park(member)
             if formed is not None and formed.generation == message.generation_id:
                 over_ns = formed.over_ns(formed.joined_ns)
                 if over_ns is None or place.time_ns is None or place.time_ns <= over_ns:

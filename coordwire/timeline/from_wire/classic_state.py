@@ -20,7 +20,7 @@ Rules: frames may come in any order; in a group of many members, none is looked 
 from __future__ import annotations
 
 from collections import OrderedDict
-from itertools import islice
+from itertools import islice, takewhile
 
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.evidence import Seen, is_before, remember
@@ -54,6 +54,7 @@ class ClassicState(Group):
         self.waiting = PendingJoins(MOST_WAITING)
         self._causes: OrderedDict[Seen, Trigger] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
+        self._parked: dict[str, None] = {}  # whose JoinGroup or SyncGroup has waited since the last outage
         self._leaving: dict[str, tuple[Seen, Leaver]] = {}  # whose LeaveGroup waits
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
         self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
@@ -439,11 +440,18 @@ class ClassicState(Group):
         alive = next(
             (member for member in self.members.values() if not self.clocks.quiet_at(member, now_ns)), None
         )
+        if alive is None and self._is_answered_soon(place):
+            return
         if alive is None:
             self._remove_all(place)
             self._known_from_start = True
         else:
             self._all_in_until_ns = self.clocks.quiet_until_ns(alive) or 0
+
+    def _is_answered_soon(self, place: Seen) -> bool:
+        """Whether the answers that wait since a stall will show who is in."""
+        few = len(self.members) <= MOST_REPLAYED
+        return few and any(self.clocks.is_answered_soon(member, place) for member in self.members.values())
 
     def over_by(self, place: Seen) -> None:
         """The group becomes a consumer group: remove the members that must be out, and end a rebalance that
@@ -464,7 +472,7 @@ class ClassicState(Group):
         """The same while a rebalance is under way, whose members may wait for their answers."""
         rebalance, few = self.rebalance, len(self.members) <= MOST_REPLAYED
         departures = self._departures(place.time_ns) if few else {}
-        if rebalance is None or len(departures) < len(self.members):
+        if rebalance is None or len(departures) < len(self.members) or self._is_answered_soon(place):
             return
         self._drop_unlisted(place)
         for name, (when_ns, departure) in departures.items():
@@ -475,6 +483,11 @@ class ClassicState(Group):
         self._known_from_start = True
 
     # --- a move of the coordinator, and the end ---
+
+    def park(self, member: Member) -> None:
+        """A JoinGroup or SyncGroup of a member waits."""
+        member.parked = True
+        self._parked[member.member_id] = None
 
     def _still_in(self, named: frozenset[str], place: Seen) -> None:
         """Members that a generation has which were taken to be out: their coordinator moved meanwhile."""
@@ -492,12 +505,17 @@ class ClassicState(Group):
         self._silence.formed = None  # a group that is loaded waits for no SyncGroup
         if since is None:
             return
-        for join_place, _ in [entry for entry in self.waiting.items() if _is_older(entry[0], since)]:
+        older = list(takewhile(lambda waiting: is_before(waiting[0], since), self.waiting.items()))
+        for join_place, _ in older:
             self.waiting.pop(join_place)
             self._causes.pop(join_place, None)
-        for member in self.members.values():
-            if member.parked and _is_older(self._join_places.get(member.member_id), since):
-                member.parked = False
+        parked, self._parked = self._parked, {}
+        for name in parked:
+            member = self.members.get(name)
+            if member is not None and member.parked:
+                member.parked = not _is_older(self._join_places.get(name), since)
+                if member.parked:
+                    self._parked[name] = None
         rebalance = self.rebalance
         if rebalance is not None and rebalance.generation is None:
             self.end("superseded", since)

@@ -252,6 +252,12 @@ class ConnectionEnds:
         requests = self._last_requests.get(name)
         return None if requests is None else requests.flow
 
+    def asked_ns(self, name: MemberName, until_ns: int) -> int:
+        """When a member sent its last request until then, as far as that is known, else 0."""
+        requests = self._last_requests.get(name)
+        times = () if requests is None else (requests.earlier.time_ns or 0, requests.last.time_ns or 0)
+        return max((time_ns for time_ns in times if time_ns <= until_ns), default=0)
+
     def end_of(self, name: MemberName) -> ConnectionEnd | None:
         """The end of the connection of a member's last request, None if it didn't end."""
         requests = self._last_requests.get(name)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from coordwire.capture.entries import ConnectionEnd
-from coordwire.timeline.events import BrokerAway, CoordinatorStalled
+from coordwire.timeline.events import BrokerAway
 from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.group import Group, Outage
 from coordwire.timeline.stalls import STALL_NS, Stall, Stalls
@@ -206,9 +206,10 @@ class Coordinators:
         self._waited(group, Stall(late[0], until, place.time_ns or 0, stalled, broker, len(late)))
 
     def _waiting(self, group: Group, now_ns: int, *, at_end: bool) -> Iterator[Seen]:
-        """Take the requests that wait for the coordinator for so long, and since its last answer in time: not
-        those that their clients gave up before."""
-        prompt_ns = self.stalls_of(group.coordinator or "").prompt_ns
+        """Take the requests that wait for the coordinator for so long, and since its last answer in time; at
+        the input's end, since its last answer: not those that their clients gave up before."""
+        stalls = self.stalls_of(group.coordinator or "")
+        prompt_ns = max(stalls.prompt_ns, stalls.latest_ns) if at_end else stalls.prompt_ns
         while group.unanswered:
             place, flow = next(iter(group.unanswered.items()))
             asked_ns = place.time_ns or 0
@@ -226,22 +227,8 @@ class Coordinators:
         stall = self.stalls_of(waits.broker).late(waits)
         if stall is None or stall is clocks.stall or stall is clocks.reported:
             return
-        self.stalled(group)
+        group.report_stall()
         clocks.stall = stall
-
-    @staticmethod
-    def stalled(group: Group) -> None:
-        """Report the last stall in which requests about a group waited."""
-        clocks = group.clocks
-        clocks.reported, clocks.stall, stall = clocks.stall, None, clocks.stall
-        if stall is None:
-            return
-        places = stall.since, stall.until
-        group.report(
-            CoordinatorStalled, stall.since, broker=stall.broker, requests=stall.requests,
-            until_ns=None if stall.until is None else stall.until.time_ns, answered_by=stall.answered_by,
-            packets=tuple(place.packet for place in places if place is not None and place.packet is not None),
-        )  # fmt: skip
 
     def finish(self, place: Seen) -> Iterator[Group]:
         """Report the outages and stalls that the input ends in; the groups that have one."""
@@ -254,8 +241,7 @@ class Coordinators:
                 if group.back is None and (back := self._returned(outage, place)) is not place:
                     self._is_back(group, outage, back)
         for group in self._groups:
-            if group.clocks.stall is not None:
-                self.stalled(group)
+            group.report_stall()
             if group.pending:
                 yield group
 

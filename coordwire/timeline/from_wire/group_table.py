@@ -4,8 +4,8 @@ Rules: a classic group and a consumer group of the same id are one, which conver
 share or streams group is one of its own. A coordinator has one group of an id: one that has another kind than
 the one before, which has no members left, shows that that was deleted; as DeleteGroups does. A classic
 request about a consumer group is one of its classic members', unless it has no members: then JoinGroup makes
-it a classic group. A heartbeat that the coordinator refuses converts nothing. The oldest group is forgotten
-beyond a limit.
+it a classic group. A heartbeat that the coordinator refuses converts nothing. Beyond a limit groups that were
+deleted are forgotten first, then the oldest.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class GroupTable:
         self.holes = Holes() if ends is None else ends.holes
         self.topic_changes = TopicChanges()
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
+        self._deleted: OrderedDict[str, None] = OrderedDict()  # ids; some may be those of new groups by now
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
         """The group of an id that is kept as one of a kind (`kept_as`)."""
 
@@ -116,6 +117,11 @@ class GroupTable:
         group: ClassicGroup | ConsumerGroup | None = self.every.get((group_id, "classic"))  # type: ignore[assignment]
         return group
 
+    def of_commit(self, group_id: str, member_id: str) -> AnyGroup | None:
+        """The group that a commit is about: the streams group that the member is in, else as `known`."""
+        streams = self.every.get((group_id, "streams"))
+        return streams if streams is not None and member_id in streams.members else self.known(group_id)
+
     def deleted(self, group_id: str, client_id: str | None, place: Seen, request_place: Seen) -> AnyGroup:
         """DeleteGroups was answered: there is no group of this id, until a new one begins; the one that is,
         if a new one began before the answer."""
@@ -128,6 +134,7 @@ class GroupTable:
                 return group
         events = self._end(group_id, _FAMILIES, place)
         new = self._keep(ClassicGroup(group_id))
+        self._deleted[group_id] = None
         new.begin_anew()
         new.pending = events
         new.report(GroupDeleted, place, client_id=client_id)
@@ -139,6 +146,7 @@ class GroupTable:
         for family in families:
             group = self.every.pop((group_id, family), None)
             if group is not None:
+                group.report_stall()
                 group.empty_by(place)
                 events += group.drain()
         return events
@@ -230,7 +238,7 @@ class GroupTable:
             modern.holes, modern.topic_changes = self.holes, self.topic_changes
             if self._ends is not None:
                 modern.connections = self._ends
-            remember(self.every, (group_id, kind), modern, MOST_GROUPS)
+            self._put((group_id, kind), modern)
         assert isinstance(modern, ModernGroup)
         return modern
 
@@ -246,5 +254,24 @@ class GroupTable:
             group.topic_changes = self.topic_changes
         if self._ends is not None:
             group.connections = self._ends
-        remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
+        self._put((group.group, "classic"), group)
         return group
+
+    def _put(self, key: tuple[str, Kind], group: AnyGroup) -> None:
+        """Remember a group; beyond the limit one is forgotten that was deleted, else the oldest."""
+        self.every[key] = group
+        if len(self.every) <= MOST_GROUPS:
+            return
+        while self._deleted:
+            deleted_key: tuple[str, Kind] = (self._deleted.popitem(last=False)[0], "classic")
+            deleted = self.every.get(deleted_key)
+            if deleted is not None and deleted_key != key and _is_unused(deleted):
+                del self.every[deleted_key]
+                return
+        self.every.popitem(last=False)
+
+
+def _is_unused(group: AnyGroup) -> bool:
+    """Whether nothing has been seen of a group since one of its id was deleted."""
+    is_asked = isinstance(group, ClassicGroup) and len(group.waiting) > 0
+    return group.generation is None and not group.members and group.rebalance is None and not is_asked

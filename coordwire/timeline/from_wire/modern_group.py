@@ -87,6 +87,8 @@ class ModernGroup(ModernState):
     ) -> None:
         """A heartbeat's answer with its request."""
         member_id = request.member_id or message.member_id or ""
+        if message.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.is_told_unknown(member_id, place)
         is_old = not message.error_code and message.member_epoch < (self.generation or 0)  # comes late, then
         if self.is_past(member_id, request_place if request.member_epoch < JOIN or is_old else place):
             return

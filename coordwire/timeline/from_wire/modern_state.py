@@ -263,6 +263,9 @@ class ModernState(Group):
         if member.session_timeout_ms or member.member_id not in self.sessions.watched:
             self.watch(member)
 
+    def session_ns(self, member: Member) -> int:
+        return self.timeout.likely_ns
+
     def silence(self, member: Member, place: Seen) -> int:
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
         heard_ns = self.clocks.heard_ns(member)
@@ -300,7 +303,7 @@ class ModernState(Group):
         first = self.sessions.first()
         if first is None or first.unseen or self.quiet(first, place) <= most_ns:
             return None
-        return first
+        return None if self.clocks.is_answered_soon(first, place) else first
 
     def over_since_ns(self, member: Member) -> int:
         """Since when that is so."""

@@ -50,7 +50,7 @@ from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.repeated_answers import RepeatedAnswers
 from coordwire.timeline.group import UNAVAILABLE, Group
-from coordwire.timeline.stalls import STALL_NS
+from coordwire.timeline.stalls import RESUMES_NS, STALL_NS
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
@@ -354,9 +354,12 @@ class Timeline:
         answer's, if it has error codes; code: the first of them."""
         request: Any = request_entry.message
         events = self._commits.commit(entry, request, topics, place)
-        known = self._groups.known(request.group_id)
+        known = self._groups.of_commit(request.group_id, request.member_id)
         if known is None or not self._hears(known, request_entry, code, place, place_of(request_entry)):
             return events, None
+        if known.kind == "streams":
+            return events, known  # whose members' sessions are those of heartbeats
+        assert isinstance(known, ClassicGroup | ConsumerGroup)
         generation = getattr(request, "generation_id_or_member_epoch", -1)
         known.alive(request, code, generation, request_entry, place, host_of(request_entry))
         return events, self._groups.current(known, None, place)
@@ -522,14 +525,15 @@ class Timeline:
         group.unanswered.pop(asked_place, None)
         broker, asked_ns = broker_of(request_entry.flow), asked_place.time_ns or 0
         is_coordinators = group.coordinator == broker
-        if (place.time_ns or 0) - asked_ns < STALL_NS:
+        waited_ns = (place.time_ns or 0) - asked_ns
+        if waited_ns < RESUMES_NS:
             stalls = group.clocks.stalls if is_coordinators else self._coordinators.stalls_of(broker)
             if asked_ns > stalls.prompt_ns:
                 stalls.prompt(asked_ns)
-        elif request_entry.api_key not in JOINING and code not in UNAVAILABLE:
+        elif waited_ns >= STALL_NS and request_entry.api_key not in JOINING and code not in UNAVAILABLE:
             self._coordinators.answers_late(group, broker, asked_place, place)
         if group.clocks.stall is not None and group.clocks.stall.is_over:
-            self._coordinators.stalled(group)
+            group.report_stall()
         if self._ends is not None and code not in NOT_READ:
             self._ends.reads(request_entry)
         if not code and group.outage is None and is_coordinators:

@@ -3,12 +3,12 @@
 Strategy: what stories are made of is kept, and what is to have a line of its own. Commits and lags are
 counted at once; all else once it is there, in the order of time, since some of it is found out later than it
 happened. Rules: what is kept is bounded, for all groups together: the oldest goes, is counted in the sums
-then, and in `left_out`.
+then, and in `left_out`. So are groups: those that were deleted go first, then the oldest.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -22,9 +22,10 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.totals import GroupStory
 
-__all__ = ["MOST_EVENTS", "CollectedEvents", "CollectedGroup", "is_position"]
+__all__ = ["MOST_EVENTS", "MOST_GROUPS", "CollectedEvents", "CollectedGroup", "is_position"]
 
 MOST_EVENTS = 100_000
+MOST_GROUPS = 10_000
 
 
 def is_position(event: GroupEvent) -> bool:
@@ -61,11 +62,13 @@ class CollectedGroup:
 
 class CollectedEvents:
     """groups: by their ids, in the order in which they came; lists: whether events are to have lines;
-    left_out: the events that have no line, or, where there are none, no part in the story."""
+    left_out: the events that have no line, or, where there are none, no part in the story; groups_left_out:
+    how many groups have no story."""
 
     def __init__(self, events: Iterable[GroupEvent] = (), *, lists: bool = False) -> None:
-        self.groups: dict[str, CollectedGroup] = {}
-        self.left_out = 0
+        self.groups: OrderedDict[str, CollectedGroup] = OrderedDict()
+        self.left_out = self.groups_left_out = 0
+        self._deleted: OrderedDict[str, None] = OrderedDict()  # ids of groups that are
         self._lists = lists
         self._story_order: deque[CollectedGroup] = deque()
         self._line_order: deque[CollectedGroup] = deque()
@@ -78,6 +81,10 @@ class CollectedEvents:
         """Add one event. is_listed: whether it may have a line; it counts in any case."""
         group = self._group(event.group)
         group.has_lines |= is_listed
+        if isinstance(event, GroupDeleted):
+            self._deleted[event.group] = None
+        elif self._deleted and not is_position(event):
+            self._deleted.pop(event.group, None)
         if is_position(event) or isinstance(event, GroupDeleted):
             group.counted.add(event)
         if not is_position(event):
@@ -104,5 +111,10 @@ class CollectedEvents:
     def _group(self, name: str) -> CollectedGroup:
         group = self.groups.get(name)
         if group is None:
+            if len(self.groups) >= MOST_GROUPS:
+                deleted = next(iter(self._deleted), None)
+                self._deleted.pop(deleted or "", None)
+                del self.groups[next(iter(self.groups)) if deleted is None else deleted]
+                self.groups_left_out += 1
             group = self.groups[name] = CollectedGroup(GroupStory(name))
         return group

@@ -23,7 +23,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _lines(events: Iterable[GroupEvent]) -> Iterable[str]:
+def lines(events: Iterable[GroupEvent]) -> Iterable[str]:
     for event in events:
         if isinstance(event, OffsetCommitted | LagMeasured):
             continue
@@ -42,7 +42,7 @@ def _show(story: Story, reported: list[GroupEvent]) -> None:
         print(f"{int(time) / 1e3 % 10_000:9.3f} {text}")
     for name, events in (("coordinator", story.world.events), ("timeline", reported)):
         print(f"--- {name}")
-        print("\n".join(_lines(events)))
+        print("\n".join(lines(events)))
 
 
 def main(first: int, count: int, kind: str | None = None) -> int:

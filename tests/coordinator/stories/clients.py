@@ -59,15 +59,25 @@ class Client:
         self.connection = Connection(name, f"198.51.100.{number}")
         self.alive, self.leaving = True, False
         self.member_id = ""
-        self.owned: frozenset[Partition] = frozenset()
-        self._frozen = False
+        self._owned: frozenset[Partition] = frozenset()
+        self.is_frozen = False
         self._postponed: list[Callable[[], None]] = []
+
+    @property
+    def owned(self) -> frozenset[Partition]:
+        """The partitions that it consumes."""
+        return self._owned
+
+    @owned.setter
+    def owned(self, partitions: frozenset[Partition]) -> None:
+        self._owned = partitions
+        self.world.owns(self, partitions)
 
     # --- processes ---
 
     def later(self, delay: int, action: Callable[[], None]) -> None:
         def due() -> None:
-            if self._frozen:
+            if self.is_frozen:
                 self._postponed.append(action)
             elif self.alive:
                 action()
@@ -78,18 +88,18 @@ class Client:
         def answered(response: Any) -> None:
             self.later(0, lambda: then(response))
 
-        self.world.ask(self.connection, request, version, answered)
+        self.world.ask_of(self, request, version, answered)
 
     def die(self) -> None:
         """Without a word."""
         self.alive = False
-        self.connection.open = False
+        self.world.ends(self)
 
     def freeze(self, duration: int) -> None:
-        self._frozen = True
+        self.is_frozen = True
 
         def thaw() -> None:
-            self._frozen = False
+            self.is_frozen = False
             postponed, self._postponed = self._postponed, []
             for action in postponed:
                 self.later(0, action)
@@ -122,11 +132,14 @@ class Client:
             OffsetCommitRequestTopic(
                 name=topic, topic_id=self.world.topics[topic].id,
                 partitions=[
-                    OffsetCommitRequestPartition(partition_index=number, committed_offset=7)
+                    OffsetCommitRequestPartition(
+                        partition_index=number, committed_offset=self.world.position(topic, number)
+                    )
                     for number in numbers
                 ],
             )
             for topic, numbers in names(self.owned).items()
+            if topic in self.world.topics
         ]  # fmt: skip
         if topics and self.alive and not self.connection.busy:
             request = OffsetCommitRequest(
@@ -311,6 +324,7 @@ class ClassicClient(Client):
         if self.instance_id is not None:
             self.die()  # a static member doesn't say that it goes
             return
+        self.owned = frozenset()
         identity = MemberIdentity(
             member_id=self.member_id, group_instance_id=None, reason="the consumer closed"
         )
@@ -385,6 +399,7 @@ class ConsumerClient(Client):
                     topic_id=self.world.topics[topic].id, partitions=numbers
                 )
                 for topic, numbers in names(self.owned).items()
+                if topic in self.world.topics
             ]
         return request
 
@@ -418,7 +433,10 @@ class ConsumerClient(Client):
             return None
         ids = {topic.id: topic.name for topic in self.world.topics.values()}
         return frozenset(
-            (ids[part.topic_id], n) for part in response.assignment.topic_partitions for n in part.partitions
+            (ids[part.topic_id], n)
+            for part in response.assignment.topic_partitions
+            for n in part.partitions
+            if part.topic_id in ids
         )
 
     def _take_assignment(self, target: frozenset[Partition]) -> None:
@@ -448,6 +466,7 @@ class ConsumerClient(Client):
         )  # fmt: skip
 
     def _leave(self) -> None:
+        self.owned = frozenset()
         self.ask(self.leaving_heartbeat(), self.version, lambda _: self.die())
 
 

@@ -103,9 +103,9 @@ class StreamsClient(ConsumerClient):
     def commit(self, generation: int, version: int) -> None:
         """Of the topics of its tasks: each subtopology reads one."""
         sources = {part.subtopology_id: part.source_topics[0] for part in self.topology.subtopologies}
-        tasks, self.owned = self.owned, frozenset((sources[part], number) for part, number in self.owned)
+        tasks, self._owned = self.owned, frozenset((sources[part], number) for part, number in self.owned)
         super().commit(generation, version)
-        self.owned = tasks
+        self._owned = tasks
 
 
 def _tasks(partitions: dict[str, list[int]]) -> list[StreamsGroupHeartbeatRequestTaskIds]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.coordinator import (
     ConsumerGroupConfig,
     CoordinatorConfig,
@@ -57,7 +58,7 @@ class Story:
             ),
         )
         failures = 0.02 if self.random.random() < 0.15 else 0.0
-        self.world = World(self.random, config, failures)
+        self.world = self.new_world(config, failures)
         self.world.set_topics({"orders": self.random.randint(1, 5), "payments": self.random.randint(1, 4)})
         if not defaults:
             kind = self.kind if self.kind in NEWER_KINDS else "consumer"
@@ -69,6 +70,10 @@ class Story:
         self.steps: list[str] = []
         self._names = 0
         self._newer = False
+
+    def new_world(self, config: CoordinatorConfig, failures: float) -> World:
+        """An empty one."""
+        return World(self.random, config, failures)
 
     @property
     def _is_stateful(self) -> bool:
@@ -201,17 +206,22 @@ class Story:
         session_ms = max(self.session_ms, self.world.config.consumer.session_timeout_ms)
         world = self.world
         shifted = [*world.loaded, *world.failed]
+        frames = [entry for entry in world.entries if isinstance(entry, FrameEntry)]
         return Comparison(
-            world.entries, world.events, reported, shifted=shifted, reloaded=world.reloaded,
+            frames, world.events, reported, shifted=shifted, reloaded=world.reloaded,
             session_ms=session_ms,
         )  # fmt: skip
 
-    def play(self) -> None:
-        actions: list[tuple[Callable[[], None], int]] = [
+    def actions(self) -> list[tuple[Callable[[], None], int]]:
+        """What may happen, and how often beside the others."""
+        return [
             (self.start, 4), (self.leave, 2), (self.kill, 2), (self.freeze, 2), (self.restart, 2),
             (self.subscribe, 2), (self.grow, 1), (self.fail_over, 1),
             (self.convert, 3 if self.kind == "mixed" else 0),
         ]  # fmt: skip
+
+    def play(self) -> None:
+        actions = self.actions()
         world = self.world
         begin = world.now
         at = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.codec import Message
 from coordwire.connection.dialect import Direction
 from coordwire.coordinator import (
@@ -34,6 +34,8 @@ from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
+    DeleteShareGroupStateRequest,
+    DeleteShareGroupStateResponse,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     InitializeShareGroupStateRequest,
@@ -41,6 +43,8 @@ from coordwire.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from coordwire.messages.delete_share_group_state import DeleteStateResult
+from coordwire.messages.delete_share_group_state import PartitionResult as DeletedPartition
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 from coordwire.messages.metadata import MetadataResponseTopic
@@ -59,12 +63,16 @@ _CONFIGS_VERSION = 4
 
 @dataclass(eq=False)
 class Connection:
-    """A client's. open: whether the client's machine still takes what comes."""
+    """A client's. open: whether the client's machine still takes what comes; is_seen: whether the capture has
+    its frames."""
 
     client_id: str
     address: str
     open: bool = True
     busy: bool = False
+    port: int = 1
+    broker: str = "broker:9092"
+    is_seen: bool = True
 
 
 @dataclass(slots=True)
@@ -83,7 +91,8 @@ class World:
     config: CoordinatorConfig
     failures: float = 0.0
     now: int = START
-    entries: list[Entry] = field(default_factory=list)
+    is_stalled: bool = False
+    entries: list[Entry | ConnectionSign] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
     topics: dict[str, TopicImage] = field(default_factory=dict)
 
@@ -111,18 +120,40 @@ class World:
     def run(self, until: int) -> None:
         while True:
             due = min(self._queue[0][0] if self._queue else until, until)
-            deadline = self.shard.next_deadline()
+            deadline = None if self.is_stalled else self.shard.next_deadline()
             if deadline is not None and deadline <= due:
                 self.now = max(self.now, deadline)
                 self.shard.advance(self.now)
                 self.take()
                 continue
             self.now = due
-            self.shard.advance(due)
-            self.take()
+            if not self.is_stalled:
+                self.shard.advance(due)
+                self.take()
             if not self._queue or self._queue[0][0] > until:
                 return
             heapq.heappop(self._queue)[2]()
+
+    def at_broker(self, delay: int, action: Callable[[], None]) -> None:
+        """`after`, of what the coordinator's own process does."""
+        self.after(delay, action)
+
+    # --- clients ---
+
+    def position(self, topic: str, number: int) -> int:
+        """The offset that a client commits of a partition."""
+        return 7
+
+    def owns(self, client: Any, partitions: frozenset[tuple[str, int]]) -> None:
+        """A client has just these partitions from now on."""
+
+    def ends(self, client: Any) -> None:
+        """A client's process is over."""
+        client.connection.open = False
+
+    def ask_of(self, client: Any, request: Message, version: int, then: Callable[[Any], None]) -> None:
+        """A client's request to its group's coordinator."""
+        self.ask(client.connection, request, version, then)
 
     # --- requests ---
 
@@ -136,7 +167,18 @@ class World:
         self, connection: Connection, request: Message, version: int, then: Callable[[Any], None]
     ) -> None:
         read = type(request).decode(request.encode(version=version), version=version)
-        entry = self._frame(connection, read, version, "request")
+        entry = self.frame(connection, read, version, "request")
+        self.handle(connection, request, version, then, entry)
+
+    def handle(
+        self,
+        connection: Connection,
+        request: Message,
+        version: int,
+        then: Callable[[Any], None],
+        entry: FrameEntry,
+    ) -> None:
+        """The coordinator reads a request."""
         context = RequestContext(
             client_id=connection.client_id, client_host=f"/{connection.address}", new_id=self.new_id
         )
@@ -158,7 +200,7 @@ class World:
                 if effect.topics_to_create:
                     self._create(effect.topics_to_create)
             elif isinstance(effect, StateRequest):
-                self._initialize(effect)
+                self._persist(effect)
         self.events.extend(self.timeline.events())
 
     def _append(self, append: Append) -> None:
@@ -176,27 +218,16 @@ class World:
                 self.shard.appended(append.number, now=self.now)
             self.take()
 
-        self.after(self._durable - self.now, complete)
+        self.at_broker(self._durable - self.now, complete)
 
-    def _initialize(self, effect: StateRequest) -> None:
+    def _persist(self, effect: StateRequest) -> None:
         """The share coordinators do what a share group asks for."""
-        request: Any = effect.request
-        assert isinstance(request, InitializeShareGroupStateRequest)
-        results = [
-            InitializeStateResult(
-                topic_id=topic.topic_id,
-                partitions=[PartitionResult(partition=part.partition) for part in topic.partitions],
-            )
-            for topic in request.topics
-        ]
 
         def complete() -> None:
-            self.shard.persisted(
-                effect.number, InitializeShareGroupStateResponse(results=results), now=self.now
-            )
+            self.shard.persisted(effect.number, _persisted(effect.request), now=self.now)
             self.take()
 
-        self.after(self.random.randint(1, 20), complete)
+        self.at_broker(self.random.randint(1, 20), complete)
 
     def _create(self, topics: Iterable[InternalTopic]) -> None:
         """The internal topics that a streams group lacks."""
@@ -207,22 +238,28 @@ class World:
             if missing:
                 self.set_topics(missing)
 
-        self.after(self.random.randint(1, 200), complete)
+        self.at_broker(self.random.randint(1, 200), complete)
 
     def _answer(self, request: _Request, response: Message) -> None:
-        connection, version = request.connection, request.entry.api_version or 0
+        self.respond(request.connection, response, request.entry, request.then)
+
+    def respond(
+        self, connection: Connection, response: Message, entry: FrameEntry, then: Callable[[Any], None]
+    ) -> None:
+        """The broker answers."""
+        version = entry.api_version or 0
         if not connection.open:
             return
         read = type(response).decode(response.encode(version=version), version=version)
-        self._frame(connection, read, version, "response", request.entry)
+        self.frame(connection, read, version, "response", entry)
 
         def arrives() -> None:
             connection.busy = False
-            request.then(read)
+            then(read)
 
         self.after(self.random.randint(1, 4), arrives)
 
-    def _frame(
+    def frame(
         self,
         connection: Connection,
         message: Message,
@@ -230,7 +267,7 @@ class World:
         direction: Direction,
         request: FrameEntry | None = None,
     ) -> FrameEntry:
-        ends = f"{connection.address}:1", "broker:9092"
+        ends = f"{connection.address}:{connection.port}", connection.broker
         flow = " > ".join(ends if direction == "request" else ends[::-1])
         entry = FrameEntry(
             capture="run", number=len(self.entries) + 1, flow=flow, time_ns=self.now * MS,
@@ -238,7 +275,8 @@ class World:
             body_version=version, correlation_id=1, client_id=connection.client_id, message=message,
             request=request,
         )  # fmt: skip
-        self.entries.append(entry)
+        if connection.is_seen:
+            self.entries.append(entry)
         return entry
 
     # --- the cluster ---
@@ -249,13 +287,17 @@ class World:
             known = self.topics.get(name)
             topic_id = UUID(int=self.random.getrandbits(128), version=4) if known is None else known.id
             self.topics[name] = TopicImage(topic_id, name, count)
-        self._version += 1
-        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version), now=self.now)
-        self.take()
+        self._publish()
         listing = [
             MetadataResponseTopic(name=topic.name, topic_id=topic.id) for topic in self.topics.values()
         ]
-        self._tell(MetadataRequest(topics=None), MetadataResponse(topics=listing), _METADATA_VERSION)
+        self.tell(MetadataRequest(topics=None), MetadataResponse(topics=listing), _METADATA_VERSION)
+
+    def _publish(self) -> None:
+        """The coordinator learns of the cluster's topics."""
+        self._version += 1
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version), now=self.now)
+        self.take()
 
     def show_session_timeout(self, group_id: str, kind: str) -> None:
         """An operator looks at a group's configuration."""
@@ -264,12 +306,17 @@ class World:
         result = DescribeConfigsResult(
             resource_type=_GROUP_RESOURCE, resource_name=group_id, configs=[config]
         )
-        self._tell(DescribeConfigsRequest(), DescribeConfigsResponse(results=[result]), _CONFIGS_VERSION)
+        self.tell(DescribeConfigsRequest(), DescribeConfigsResponse(results=[result]), _CONFIGS_VERSION)
 
-    def _tell(self, request: Message, response: Message, version: int) -> None:
-        operator = Connection("operator", "192.0.2.9")
-        frame = self._frame(operator, request, version, "request")
-        self._frame(operator, response, version, "response", frame)
+    def operator(self) -> Connection:
+        """That of who runs the cluster."""
+        return Connection("operator", "192.0.2.9")
+
+    def tell(self, request: Message, response: Message, version: int) -> None:
+        """An operator asks, and is answered at once."""
+        operator = self.operator()
+        frame = self.frame(operator, request, version, "request")
+        self.frame(operator, response, version, "response", frame)
 
     def fail_over(self, away: int, loading: int) -> None:
         """The partition goes, and comes back with what was durable."""
@@ -288,8 +335,32 @@ class World:
             self.reloaded.append((self.now * MS, members))
             self.take()
 
-        self.after(away, self.shard.begin_loading)
-        self.after(away + loading, load)
+        self.at_broker(away, self.shard.begin_loading)
+        self.at_broker(away + loading, load)
+
+
+def _persisted(request: Message) -> Message:
+    """The share coordinators' answer."""
+    if isinstance(request, InitializeShareGroupStateRequest):
+        return InitializeShareGroupStateResponse(
+            results=[
+                InitializeStateResult(
+                    topic_id=topic.topic_id,
+                    partitions=[PartitionResult(partition=part.partition) for part in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
+    assert isinstance(request, DeleteShareGroupStateRequest)
+    return DeleteShareGroupStateResponse(
+        results=[
+            DeleteStateResult(
+                topic_id=topic.topic_id,
+                partitions=[DeletedPartition(partition=part.partition) for part in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def names(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:

@@ -1,0 +1,161 @@
+"""What a timeline tells of histories whose truth is known: some seeds, and those that showed something.
+
+`python -m tests.timeline.histories COUNT --seed S` takes any number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from coordwire.timeline.events import (
+    CoordinatorStalled,
+    GroupDeleted,
+    GroupEvent,
+    LagMeasured,
+    MemberLeft,
+    RebalanceEnded,
+)
+from tests.timeline.histories.comparison import Compared
+from tests.timeline.histories.script import EVERY_KIND, play
+
+SECOND = 1_000_000_000
+BLOCK = 25
+
+SHOWED = {
+    10: "a process that was frozen for longer than its session is answered that it is unknown",
+    19: "a join phase ends during a stall: those who did not join consumed until they were answered",
+    37: "a static member is dead, and the others have its partitions before it is out",
+    40: "sessions end with a stall, and one of the members is read before that",
+    58: "a member of a share group is dead, and another has its partitions before it is out",
+    69: "all members of a rebalance are out before another joins",
+    99: "a stall in which a request was answered after a little less than two seconds",
+    161: "a member that asked during a stall is in, when another's session is over",
+    219: "a member that sent JoinGroup and SyncGroup last is frozen",
+    257: "a commit of a streams group's member, whose group was a classic one before it was deleted",
+    448: "a stall just before another kind of group shows that this one was deleted",
+    604: "a group is deleted just after a stall in which its last member left",
+    431: "a stall that only the commit of a streams group's member shows",
+    282: "a request that was never answered is of a stall that was over",
+}
+"""Histories that a timeline was wrong about, and what they have."""
+
+OPEN = {
+    41: "a member that asked once it was out, and had been heard shortly before",
+    163: "the same in a consumer group",
+    193: "the same of several members",
+    194: "the same after a stall",
+    80: "members whose leaving a move refused are not out when another joins during a stall",
+    85: "two static members of one name join one after the other, before either is answered",
+    94: "a topic grows while the only member of a share group is silent",
+    141: "a static member whose session is over with a conversion",
+    147: "the first epoch of a group that was emptied and deleted unseen",
+    155: "members of two kinds join a classic group after a broker's death",
+    185: "a streams group's target that was due when its coordinator stalled",
+    243: "a member of a consumer group joins with the classic protocol while the group reconciles",
+}
+"""Histories that a timeline is wrong about still."""
+
+
+@cache
+def compared(seed: int) -> Compared:
+    return Compared(play(seed))
+
+
+@pytest.mark.parametrize("seed", SHOWED)
+def test_what_a_history_showed(seed: int) -> None:
+    assert list(compared(seed).differences()) == [], SHOWED[seed]
+
+
+@pytest.mark.parametrize("first", range(0, 12, len(EVERY_KIND)))
+def test_a_timeline_tells_what_happened(first: int) -> None:
+    for seed in range(first, first + len(EVERY_KIND)):
+        assert list(compared(seed).differences()) == [], seed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 300, BLOCK))
+def test_timelines_tell_what_happened(first: int) -> None:
+    for seed in set(range(first, first + BLOCK)) - OPEN.keys():
+        assert list(Compared(play(seed)).differences()) == [], seed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", OPEN)
+def test_what_is_open_differs_still(seed: int) -> None:
+    assert list(compared(seed).differences()), f"{seed} is told as it was: take it from OPEN"
+
+
+# --- a false claim is found ---
+
+
+def _without(kind: type[GroupEvent]) -> Callable[[list[GroupEvent]], list[GroupEvent]]:
+    return lambda told: [event for event in told if not isinstance(event, kind)]
+
+
+def _changed(change: Callable[[GroupEvent], GroupEvent]) -> Callable[[list[GroupEvent]], list[GroupEvent]]:
+    return lambda told: [change(event) for event in told]
+
+
+def _without_gaps(event: GroupEvent) -> GroupEvent:
+    return replace(event, idle=()) if isinstance(event, RebalanceEnded) else event
+
+
+def _longer_gaps(event: GroupEvent) -> GroupEvent:
+    if not isinstance(event, RebalanceEnded):
+        return event
+    return replace(event, idle=tuple(gap._replace(since_ns=gap.since_ns - 9 * SECOND) for gap in event.idle))
+
+
+def _beyond(event: GroupEvent) -> GroupEvent:
+    return replace(event, reason="committed_beyond_end") if isinstance(event, LagMeasured) else event
+
+
+def _closed(event: GroupEvent) -> GroupEvent:
+    if not isinstance(event, MemberLeft) or event.ending is None:
+        return event
+    return replace(event, ending=event.ending._replace(how="closed", ended_ns=event.time_ns))
+
+
+def _later_stalls(event: GroupEvent) -> GroupEvent:
+    if not isinstance(event, CoordinatorStalled):
+        return event
+    return replace(event, until_ns=(event.until_ns or 0) + 20 * SECOND)
+
+
+FAULTS: dict[str, tuple[Callable[[list[GroupEvent]], list[GroupEvent]], str]] = {
+    "no gap is told": (_changed(_without_gaps), "gap"),
+    "gaps begin earlier": (_changed(_longer_gaps), "gap falsely"),
+    "no stall is told": (_without(CoordinatorStalled), "stall"),
+    "stalls end later": (_changed(_later_stalls), "stall falsely"),
+    "lags are below 0": (_changed(_beyond), "beyond the end"),
+    "all connections were closed": (_changed(_closed), "ending"),
+    "no deletion is told": (_without(GroupDeleted), "deleted"),
+    "nobody goes": (_without(MemberLeft), "left session_timeout"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_false_claim_is_found(fault: str) -> None:
+    change, problem = FAULTS[fault]
+    found: set[str] = set()
+    for seed in range(6):
+        one = Compared(play(seed))
+        one.told = change(one.told)
+        found.update(difference.problem for difference in one.differences())
+    assert problem in found
+
+
+def test_what_the_histories_have() -> None:
+    """Each thing that they are for happens in the first few."""
+    histories = [compared(seed).history for seed in range(12)]
+    assert sum(len(history.world.stalls) for history in histories) > 5
+    assert sum(len(history.world.kills) for history in histories) > 2
+    assert sum(len(history.deleted) for history in histories) > 2
+    assert {is_seen for history in histories for _, is_seen in history.deleted} == {True, False}
+    lives: Iterable[Any] = (row for history in histories for row in history.world.lives)
+    assert any(topic_id is None for _, _, topic_id in lives)
