@@ -45,6 +45,10 @@ SHOWED = {
 """Histories that a timeline was wrong about, and what they have."""
 
 OPEN = {
+    41: "a member that asked once it was out, and had been heard shortly before",
+    163: "the same in a consumer group",
+    193: "the same of several members",
+    194: "the same after a stall",
     80: "members whose leaving a move refused are not out when another joins during a stall",
     85: "two static members of one name join one after the other, before either is answered",
     94: "a topic grows while the only member of a share group is silent",
