@@ -274,7 +274,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a packet of pcap": f"the snap length of the file's header, from {size(pcap.USUAL)} to "
         f"{size(pcap.GREATEST)}",
         "a block of pcapng": size(pcapng.GREATEST),
-        "groups of a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
+        "groups of a timeline, and of its story; members of a group": f"{group_table.MOST_GROUPS:,} each",
         "`timeline --format story`": f"{collected.MOST_EVENTS:,} events",
     }
     assert group_table.MOST_GROUPS == MOST_MEMBERS
