@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     further.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
-    further.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     further.add_argument(
         "--jobs",
         type=_jobs,
