@@ -242,7 +242,8 @@ def event_of(table: str, row: Any) -> GroupEvent | None:
     place: dict[str, Any] = {
         "group": row.group_id or "", "time_ns": None if row.time is None else row.time * 1_000,
         "source": row.input_file or "", "number": row.frame or row.log_offset or 0, "packet": row.packet,
-        "cluster": row.cluster_id, "topic": row.topic or "", "partition": row.partition or 0,
+        "cluster": getattr(row, "cluster_id", None),  # which older tables lack
+        "topic": row.topic or "", "partition": row.partition or 0,
     }  # fmt: skip
     if table == "lag":
         committed, end = row.committed_offset or 0, row.end_offset or 0
