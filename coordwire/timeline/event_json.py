@@ -35,6 +35,9 @@ PLACE = len(fields(GroupEvent))
 _CLUSTER = "cluster"
 """The value that is absent where there is none."""
 
+LATER = frozenset((_CLUSTER, "former_id", "lost"))
+"""Values that the texts in earlier tables lack; each has a default."""
+
 MOST_PARTITIONS, MOST_TIMES = 10_000, 1_000
 """So many partitions' and times' texts are kept."""
 
@@ -223,9 +226,8 @@ def _read_fields(cls: Any, form: Any) -> Any:
     """A dataclass or a tuple with names."""
     hints = _hints(cls)
     names = cls._fields if issubclass(cls, tuple) else [field.name for field in fields(cls)]
-    if _CLUSTER in hints and _CLUSTER not in form:
-        names = [name for name in names if name != _CLUSTER]
-    return cls(**{name: _read(hints[name], name, form[_camel(name)]) for name in names})
+    known = (name for name in names if name not in LATER or _camel(name) in form)
+    return cls(**{name: _read(hints[name], name, form[_camel(name)]) for name in known})
 
 
 def _read(hint: Any, name: str, value: Any) -> Any:
