@@ -199,8 +199,8 @@ BUGS = [
     _B(
         "a smaller epoch is accepted",
         "consumer.members",
-        "if not newer and epoch == member.previous_epoch and _is_part(reported, member):",
-        "if not newer:",
+        "if member.epoch > epoch == member.previous_epoch and _is_part(reported, member):",
+        "if member.epoch > epoch:",
     ),
     _B(
         "a greater epoch is accepted",
@@ -368,7 +368,7 @@ BUGS = [
     ),
     _B(
         "a member that is ahead may leave for another's id",
-        "consumer.members",
+        "model.members",
         "    if member.member_id != member_id:",
         "    if member.member_id != member_id and member.classic is not None:",
     ),
@@ -572,7 +572,7 @@ BUGS = [
     _B(
         "a lost answer fences a streams member",
         "streams.members",
-        "if not newer and epoch == member.previous_epoch and _is_part(request, member):",
+        "if member.epoch > epoch == member.previous_epoch and _is_part(request, member):",
         "if False:",
     ),
 ]

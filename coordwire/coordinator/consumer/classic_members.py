@@ -15,8 +15,6 @@ from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
 from coordwire.coordinator.consumer.heartbeat import new_member_id
 from coordwire.coordinator.consumer.members import (
-    find_member,
-    find_static_member,
     joining_static_member,
     record_member,
     refuse_if_full,
@@ -42,6 +40,7 @@ from coordwire.coordinator.model.embedded_protocol import (
     read_subscription,
     written_assignment,
 )
+from coordwire.coordinator.model.members import find_member, find_static_member, static_member
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
@@ -93,7 +92,7 @@ def join_classic(
         old = joining_static_member(group, member_id, instance_id, records, classic=True)
     else:
         old = find_static_member(group, member_id, instance_id)
-    replaced = group.static_member(instance_id)
+    replaced = static_member(group, instance_id)
     downgrades = replaced is not None and downgrades_when_replaced(state, group, replaced)
     subscription = _subscription(state, request)
     new = _updated(old, request, context, subscription)
@@ -253,7 +252,7 @@ def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMem
     if identity.group_instance_id is None:
         return find_member(group, identity.member_id)
     if not identity.member_id:
-        member = group.static_member(identity.group_instance_id)
+        member = static_member(group, identity.group_instance_id)
         if member is None:
             raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
         return member

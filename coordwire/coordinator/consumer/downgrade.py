@@ -18,6 +18,7 @@ from coordwire.coordinator.model.classic_group import (
 )
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ConsumerMember
 from coordwire.coordinator.model.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.model.members import static_member
 from coordwire.coordinator.records import classic_group_record, consumer_tombstones
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
@@ -62,7 +63,7 @@ def downgrade(
     replaced = None
     renamed: dict[str, str] = {}
     if joining is not None:
-        replaced = group.static_member(joining.instance_id)
+        replaced = static_member(group, joining.instance_id)
         assert replaced is not None
         renamed = {replaced.member_id: joining.member_id}
     records += consumer_tombstones(group, renamed)

@@ -13,8 +13,6 @@ from uuid import UUID
 from coordwire.codec.declarations import positional
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.members import (
-    find_member,
-    find_static_member,
     joining_static_member,
     record_member,
     refuse_if_full,
@@ -28,6 +26,7 @@ from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
 from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
 from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.consumer_group import LEFT, LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
+from coordwire.coordinator.model.members import find_member, find_static_member
 from coordwire.coordinator.refusal import VISIBLE, OperationRefused, is_blank
 from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.state import Outcome, Result, State

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from coordwire.coordinator.model.assignment import Reported
 from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
+from coordwire.coordinator.model.members import fenced_epoch, static_member, unreleased
 from coordwire.coordinator.records import member_record, member_tombstones, owned_record, target_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
@@ -18,8 +19,6 @@ from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
 __all__ = [
-    "find_member",
-    "find_static_member",
     "joining_static_member",
     "record_member",
     "refuse_if_full",
@@ -39,29 +38,6 @@ def refuse_if_full(state: State, group: ConsumerGroupModel, member_id: str, inst
         )
 
 
-def find_member(group: ConsumerGroupModel, member_id: str) -> ConsumerMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise OperationRefused(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
-        )
-    return member
-
-
-def find_static_member(group: ConsumerGroupModel, member_id: str, instance_id: str) -> ConsumerMember:
-    """The member with this instance id; refuses another member id."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.member_id != member_id:
-        raise OperationRefused(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member "
-            f"{member.member_id}.",
-        )
-    return member
-
-
 def joining_static_member(
     group: ConsumerGroupModel,
     member_id: str,
@@ -71,15 +47,11 @@ def joining_static_member(
     classic: bool,
 ) -> ConsumerMember:
     """A static member that joins; adds the records that replace its predecessor."""
-    old = group.static_member(instance_id)
+    old = static_member(group, instance_id)
     if old is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
     if not classic and old.classic is None and old.epoch != LEFT_FOR_NOW:
-        raise OperationRefused(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
-            f"instance id is owned by {old.member_id} member.",
-        )
+        raise unreleased(member_id, instance_id, old)
     new = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
     group_id = group.group_id
     # The old timers stay: if the records can't be written, the old member is still there.
@@ -98,15 +70,9 @@ def validate_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> No
     """
     if epoch in (0, member.epoch):
         return
-    newer = epoch > member.epoch
-    if not newer and epoch == member.previous_epoch and _is_part(reported, member):
+    if member.epoch > epoch == member.previous_epoch and _is_part(reported, member):
         return
-    raise OperationRefused(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {'greater' if newer else 'smaller'} member epoch ({epoch}) than "
-        f"the one known by the group coordinator ({member.epoch}). The member must abandon all its "
-        "partitions and rejoin.",
-    )
+    raise fenced_epoch("consumer", epoch, member.epoch)
 
 
 def _is_part(reported: Reported, member: ConsumerMember) -> bool:

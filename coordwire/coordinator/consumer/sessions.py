@@ -16,10 +16,10 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_without
-from coordwire.coordinator.consumer.members import find_member, find_static_member
 from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
 from coordwire.coordinator.model.assignment import NOTHING_OWNED
 from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, ConsumerGroupModel, ConsumerMember
+from coordwire.coordinator.model.members import find_member, find_static_member
 from coordwire.coordinator.records import (
     assignment_epoch_record,
     epoch_record,

@@ -247,22 +247,6 @@ class ConsumerGroupModel:
     def subscribes_to_any(self, topics: Iterable[str]) -> bool:
         return not self.topics.keys_view().isdisjoint(topics)
 
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member with an instance id.
-
-        Raises `OperationRefused` for an instance id that a member had before it took another: Apache Kafka
-        keeps it for that member while the group lives, even after the member has left.
-        """
-        member_id = None if instance_id is None else self.static_members.get(instance_id)
-        if member_id is None:
-            return None
-        member = self.members.get(member_id)
-        if member is None:
-            raise OperationRefused(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return member
-
     def target(self, member_id: str) -> Target:
         return self.targets.get(member_id) or NO_TARGET
 

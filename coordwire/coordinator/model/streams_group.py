@@ -26,10 +26,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 from coordwire._dataclasses import dataclass
 from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
-from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.topics import TopicsImage, group_hash
-from coordwire.enums import ErrorCode, StreamsMemberState
+from coordwire.enums import StreamsMemberState
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
 __all__ = [
@@ -168,18 +167,6 @@ class StreamsGroupModel:
 
     def target(self, member_id: str) -> TargetTasks:
         return self.targets.get(member_id) or NO_TARGET_TASKS
-
-    def static_member(self, instance_id: str) -> StreamsMember | None:
-        """The member with an instance id. Raises `OperationRefused` where the log lacks the member."""
-        member_id = self.static_members.get(instance_id)
-        if member_id is None:
-            return None
-        member = self.members.get(member_id)
-        if member is None:
-            raise OperationRefused(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return member
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether a group with members reads this topic."""

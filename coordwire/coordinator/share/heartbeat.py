@@ -18,6 +18,7 @@ from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
+from coordwire.coordinator.model.members import fenced_epoch, find_member
 from coordwire.coordinator.model.share_group import LEFT, ShareGroupModel, ShareMember, is_homogeneous
 from coordwire.coordinator.refusal import VISIBLE, OperationRefused, is_blank
 from coordwire.coordinator.share.partition_states import (
@@ -166,18 +167,11 @@ def _member(state: State, group: ShareGroupModel, request: ShareGroupHeartbeatRe
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"The share group has reached its maximum capacity of {limit} members.",
         )
-    if member is None:
-        if epoch:
-            raise OperationRefused(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
-            )
+    if member is None and not epoch:
         return ShareMember(member_id)
+    member = find_member(group, member_id)
     if epoch and epoch > member.epoch:
-        raise OperationRefused(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The share group member has a greater member epoch ({epoch}) than the one known by the group "
-            f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
-        )
+        raise fenced_epoch("share", epoch, member.epoch)
     if epoch and epoch < member.epoch and epoch != member.previous_epoch:
         raise OperationRefused(
             ErrorCode.FENCED_MEMBER_EPOCH,
@@ -407,12 +401,7 @@ def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int) -> 
 
 
 def _leave(state: State, group: ShareGroupModel, request: ShareGroupHeartbeatRequest) -> Result:
-    member = group.members.get(request.member_id)
-    if member is None:
-        raise OperationRefused(
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            f"Member {request.member_id} is not a member of group {group.group_id}.",
-        )
+    member = find_member(group, request.member_id)
     response = ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     return _removed(state, group, member, response, AppendCause())
 

@@ -17,6 +17,7 @@ from coordwire.codec.declarations import positional
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.members import find_member, find_static_member
 from coordwire.coordinator.model.streams_group import (
     LEFT_FOR_NOW,
     NO_OFFSETS,
@@ -41,8 +42,6 @@ from coordwire.coordinator.streams.configuration import configure_topology
 from coordwire.coordinator.streams.endpoints import endpoints_of_group
 from coordwire.coordinator.streams.members import (
     NO_TIMEOUT,
-    find_member,
-    find_static_member,
     member_before,
     refuse_if_full,
     rejoins_in_place,

@@ -11,6 +11,13 @@ from dataclasses import replace
 
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
+from coordwire.coordinator.model.members import (
+    fenced_epoch,
+    find_member,
+    find_static_member,
+    static_member,
+    unreleased,
+)
 from coordwire.coordinator.model.streams_group import (
     LEFT_FOR_NOW,
     StreamsGroupModel,
@@ -33,8 +40,6 @@ from coordwire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequ
 __all__ = [
     "NO_TIMEOUT",
     "Reported",
-    "find_member",
-    "find_static_member",
     "member_before",
     "refuse_if_full",
     "rejoins_in_place",
@@ -60,36 +65,13 @@ def refuse_if_full(state: State, group: StreamsGroupModel, request: StreamsGroup
     )
 
 
-def find_member(group: StreamsGroupModel, member_id: str) -> StreamsMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise OperationRefused(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
-        )
-    return member
-
-
-def find_static_member(group: StreamsGroupModel, member_id: str, instance_id: str) -> StreamsMember:
-    """The member with this instance id; refuses another member id."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.member_id != member_id:
-        raise OperationRefused(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member "
-            f"{member.member_id}.",
-        )
-    return member
-
-
 def member_before(
     group: StreamsGroupModel, request: StreamsGroupHeartbeatRequest, records: list[LogRecord]
 ) -> StreamsMember:
     """The member as it was before this heartbeat; adds the records of one that takes another's place."""
     epoch, instance_id = request.member_epoch, request.instance_id
     if instance_id is not None:
-        known = group.static_member(instance_id)
+        known = static_member(group, instance_id)
         if known is not None and known.member_id != request.member_id:
             group.rename_in_refined(known.member_id, request.member_id)
         if epoch == 0 and known is not None:
@@ -104,15 +86,9 @@ def member_before(
         raise contradiction()
     if epoch == member.epoch:
         return member
-    newer = epoch > member.epoch
-    if not newer and epoch == member.previous_epoch and _is_part(request, member):
+    if member.epoch > epoch == member.previous_epoch and _is_part(request, member):
         return member  # the answer with the new epoch may have been lost
-    raise OperationRefused(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {'greater' if newer else 'smaller'} member epoch ({epoch}) than the "
-        f"one known by the group coordinator ({member.epoch}). The member must abandon all its partitions "
-        "and rejoin.",
-    )
+    raise fenced_epoch("streams", epoch, member.epoch)
 
 
 def _returning_member(
@@ -121,11 +97,7 @@ def _returning_member(
     if not known.is_placed:
         raise contradiction()
     if known.epoch != LEFT_FOR_NOW:
-        raise OperationRefused(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {known.instance_id} cannot join the group because "
-            f"the instance id is owned by {known.member_id} member.",
-        )
+        raise unreleased(member_id, known.instance_id, known)
     new = replace(known, member_id=member_id, epoch=0, previous_epoch=0)
     group_id = group.group_id
     records += member_tombstones(group_id, known.member_id)

@@ -15,6 +15,7 @@ from coordwire.coordinator.model.consumer_group import (
     ConsumerMember,
     MemberState,
 )
+from coordwire.coordinator.model.members import static_member
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -231,7 +232,7 @@ class Fencing(OfConsumerGroups):
     ) -> ErrorCode | None:
         member = group.members.get(request.member_id)
         if request.instance_id is not None:
-            holder = group.static_member(request.instance_id)
+            holder = static_member(group, request.instance_id)
             if request.member_epoch == 0:
                 is_held = holder is not None and holder.epoch != LEFT_FOR_NOW and holder.classic is None
                 return ErrorCode.UNRELEASED_INSTANCE_ID if is_held else None
