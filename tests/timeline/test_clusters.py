@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copy
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.cli.__main__ import main
+from coordwire.cli.timeline.inputs import TimelineInputs
 from coordwire.messages import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -257,3 +261,25 @@ def test_rows_of_tables_have_their_cluster() -> None:
         columns = [column.name for column in TABLES["lag"]]
         row = event_rows(LagMeasured, columns, "capture")(event)
         assert dict(zip(columns, row, strict=True))["cluster_id"] == event.cluster
+
+
+def test_what_is_read_ahead_is_bounded() -> None:
+    """However large the frames are: they are held until the first event."""
+    drawn = 0
+
+    def batches() -> Iterator[list[FrameEntry]]:
+        nonlocal drawn
+        for number in range(100):
+            drawn += 1
+            yield [
+                FrameEntry(
+                    capture="c", number=number, flow="a:1 > b:2", time_ns=number, direction="request",
+                    body=bytes(1 << 20),
+                )
+            ]  # fmt: skip
+
+    ahead: Any = TimelineInputs._looked_ahead
+    every = ahead(SimpleNamespace(_captures=[("c", ("c",))]), Timeline(), batches())
+    first = next(every)
+    assert drawn == 16
+    assert [entry.number for batch in [first, *every] for entry in batch] == list(range(100))

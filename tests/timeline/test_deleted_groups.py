@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from coordwire.cli.timeline import story
+from coordwire.cli.timeline.story import StoryFormat
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -210,6 +212,24 @@ def test_a_story_leaves_out_deleted_groups_first(monkeypatch: pytest.MonkeyPatch
     assert list(groups.groups) == ["a", "c", "d"]
     groups.add(joins("e"))
     assert (list(groups.groups), groups.groups_left_out) == (["c", "d", "e"], 2)
+
+
+def test_lines_of_more_groups_than_are_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has its own lines, those that were forgotten before have none, and what is kept is bounded."""
+    monkeypatch.setattr(collected, "MOST_GROUPS", 3)
+    monkeypatch.setattr(story, "MOST_GROUPS", 3)
+    format = StoryFormat()
+    for number in range(50):
+        event = joins(f"g{number}")
+        format.write(event)
+        format.write_events(event.group, [event])
+        assert len(format._excerpts) <= 6
+    format.write_events("g0", [joins("g0")])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("──")] == [f"g{n}" for n in range(50)]
+    assert sum("#1 (c)" in line for line in lines) == 50
 
 
 def joins(group: str) -> MemberJoined:

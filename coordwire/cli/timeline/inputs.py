@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from coordwire.timeline.from_log.coordinator_log import LogItem
 
 _Found = Entry | ConnectionSign
-AHEAD = 1_000
-"""So many entries are read before the first event, for the clusters that they show."""
+AHEAD, MOST_AHEAD = 1_000, 16 << 20
+"""So many entries, or bytes of them, are read before the first event, for the clusters that they show."""
 
 MOST_APIS = 8
 """APIs that a sentence names."""
@@ -271,12 +271,13 @@ class TimelineInputs:
                         if story.look_ahead(entries) or read >= AHEAD:
                             break
         beginning: list[Sequence[_Found]] = []
-        number = 0
+        number = size = 0
         for batch in batches:
             beginning.append(batch)
             number += len(batch)
+            size += sum(len(entry.body) for entry in batch if isinstance(entry, FrameEntry))
             story.look_ahead(batch)
-            if number >= AHEAD:
+            if number >= AHEAD or size >= MOST_AHEAD:
                 break
         yield from beginning
         yield from batches

@@ -14,7 +14,7 @@ from coordwire.cli import Failure
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import folded, rich_console
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.story.collected import CollectedEvents
+from coordwire.timeline.story.collected import MOST_GROUPS, CollectedEvents, CollectedGroup
 from coordwire.timeline.story.contents import common_verdict, group_name
 from coordwire.timeline.story.group_block import GroupBlock, GroupExcerpts
 from coordwire.timeline.story.overview import wrapped
@@ -115,16 +115,29 @@ class StoryFormat:
             return ""
         return worst.next_options(names_group=several or self._of_groups)
 
-    def write_events(self, key: StoryKey, events: list[GroupEvent]) -> None:
-        """Write the lines of some events of a group now; its name first, unless it was the last one's."""
-        collected = self._collected.groups[key]
+    def _excerpts_of(self, collected: CollectedGroup) -> GroupExcerpts:
+        """The lines of a group, which hold it, so that no other one gets its id."""
         excerpts = self._excerpts.get(id(collected))
         if excerpts is None:
+            if len(self._excerpts) >= 2 * MOST_GROUPS:
+                current_ids = {id(group) for group in self._collected.groups.values()}
+                self._excerpts = {
+                    number: lines for number, lines in self._excerpts.items() if number in current_ids
+                }
             excerpts = self._excerpts[id(collected)] = GroupExcerpts(collected, commits=self._commits)
+        return excerpts
+
+    def write_events(self, key: StoryKey, events: list[GroupEvent]) -> None:
+        """Write the lines of some events of a group now; its name first, unless it was the last one's. None
+        of a group that was forgotten meanwhile, as there are too many."""
+        collected = self._collected.groups.get(key)
+        if collected is None:
+            return
+        excerpts = self._excerpts_of(collected)
         lines = list(excerpts.lines(events))
         if lines and excerpts is not self._written_group:
             self._written_group = excerpts
-            name = f"── {group_name(collected.counted)} "
+            name = f"── {group_name(excerpts.group.counted)} "
             times = [event.time_ns for event in events if event.time_ns is not None]
             date = f" {stamp(min(times)).partition(' ')[0]} UTC ──" if times else ""
             rule = "─" * max(self._width - len(name) - len(date), 2)

@@ -315,7 +315,8 @@ class ClusterTimeline:
     def _versions_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """The answer to ApiVersions, of which only a refusal says something; its error code comes first."""
         if entry.body[4:6] == _NO_CODE:
-            if self._ends is not None:
+            request_entry: Any = entry.request
+            if self._ends is not None and self._ends.knows(request_entry) is None:
                 self._ends.begun_count += 1
             return self._unused_answer(entry)
         message: Any = entry.message

@@ -88,7 +88,7 @@ class Timeline:
         for entry in entries:
             if not isinstance(entry, FrameEntry) or entry.api_key not in CLUSTER_APIS:
                 continue
-            repeated = hash((entry.capture, entry.api_version, entry.body[4:]))
+            repeated = hash((entry.capture, entry.flow, entry.api_version, entry.body[4:]))
             if (entry.body and repeated in self._seen_ahead) or (message := _showing(entry)) is None:
                 continue
             self._seen_ahead.add(repeated)

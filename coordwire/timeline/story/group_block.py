@@ -60,7 +60,7 @@ class GroupExcerpts:
     commit has a line."""
 
     def __init__(self, group: CollectedGroup, *, commits: bool = False) -> None:
-        self._members = group.members
+        self.group = group
         self._members_read = 0
         self._numbers = MemberNumbers()
         self._links = StoryLinks()
@@ -70,7 +70,7 @@ class GroupExcerpts:
 
     def lines(self, events: Sequence[GroupEvent]) -> Iterator[Pieces]:
         """A line an event of some that are new."""
-        new_members = self._members[self._members_read :]
+        new_members = self.group.members[self._members_read :]
         self._members_read += len(new_members)
         self._numbers.add(new_members)
         self._links.add_members(new_members)
