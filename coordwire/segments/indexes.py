@@ -123,7 +123,8 @@ class _Index(Sequence[T]):
             raise OutOfRange(f"an index entry can't hold it: {error}", "entries") from None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of base offset {self.base_offset}: {self._count} entries>"
+        entries = "1 entry" if self._count == 1 else f"{self._count:,} entries"
+        return f"<{type(self).__name__} of base offset {self.base_offset}: {entries}>"
 
 
 class OffsetIndex(_Index[OffsetPosition]):
@@ -134,7 +135,7 @@ class OffsetIndex(_Index[OffsetPosition]):
     >>> index.lookup(110)
     OffsetPosition(offset=107, position=4096)
     >>> index
-    <OffsetIndex of base offset 100: 1 entries>
+    <OffsetIndex of base offset 100: 1 entry>
     """
 
     entry = Struct(">ii")

@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     live_capture.configure(parser)
     formats.configure(parser)
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port; repeatable"
@@ -69,7 +70,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     further.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
-    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     further.add_argument(
         "--jobs",
         type=_jobs,

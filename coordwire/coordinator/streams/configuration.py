@@ -24,7 +24,7 @@ from coordwire.coordinator.model.streams_topology import (
     StreamsTopology,
     TopologyProblem,
 )
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.topics import TopicsImage, bad_name
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.messages.streams_group_records import Subtopology, TopicInfo
@@ -66,11 +66,6 @@ class _DoesNotFit(Exception):
         self.detail = detail
 
 
-def _contradiction() -> OperationRefused:
-    """The refusal of what Apache Kafka stumbles over, without a message."""
-    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 def _invalid(message: str) -> OperationRefused:
     return OperationRefused(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
 
@@ -103,7 +98,7 @@ def _copartition_groups(part: Subtopology) -> list[list[str]]:
 
 def _at(items: list[T], index: int) -> T:
     if not 0 <= index < len(items):
-        raise _contradiction()
+        raise contradiction()
     return items[index]
 
 
@@ -139,7 +134,7 @@ class _PartitionCounts:
         existing = self._image.find(topic)
         count = self.decided.get(topic) if existing is None else existing.partitions
         if count is None:
-            raise _contradiction()
+            raise contradiction()
         return count
 
     def of_sources(self, part: Subtopology) -> int | None:
@@ -257,11 +252,11 @@ def _common_count(counts: Iterable[int], topics: Mapping[str, int]) -> int:
 def _configured(part: Subtopology, counts: _PartitionCounts) -> ConfiguredSubtopology:
     tasks = counts.of_sources(part)
     if tasks is None:
-        raise _contradiction()
+        raise contradiction()
     repartition_sources = _internal_topics(part.repartition_source_topics, counts)
     changelogs = _internal_topics(part.state_changelog_topics, counts)
     if tasks <= 0:
-        raise _contradiction()
+        raise contradiction()
     return ConfiguredSubtopology(
         tasks, tuple(HashSet.copy_of(part.source_topics)), repartition_sources,
         tuple(sorted(set(part.repartition_sink_topics))), changelogs,
@@ -274,13 +269,13 @@ def _internal_topics(topics: Iterable[TopicInfo], counts: _PartitionCounts) -> d
         name = topic.name
         partitions = topic.partitions or counts.decided.get(name)
         if partitions is None:
-            raise _contradiction()
+            raise contradiction()
         configs = HashMap.of((config.key, config.value) for config in topic.topic_configs)
         if len(configs) < len(topic.topic_configs):
-            raise _contradiction()
+            raise contradiction()
         _validate_name(name)
         if partitions < 1 or name in configured:
-            raise _contradiction()
+            raise contradiction()
         configured[name] = InternalTopic(name, partitions, topic.replication_factor, configs.in_order())
     return configured.in_order()
 

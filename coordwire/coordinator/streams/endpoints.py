@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import StreamsGroupModel, StreamsMember
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import contradiction
 from coordwire.coordinator.state import State
-from coordwire.enums import ErrorCode
 from coordwire.messages.streams_group_heartbeat import (
     EndpointToPartitions,
     StreamsGroupHeartbeatResponseEndpoint,
@@ -36,7 +35,7 @@ def endpoints_of_group(
     entries = []
     for known in [*members, member]:
         if not known.is_described:
-            raise _contradiction()
+            raise contradiction()
         if known.endpoint is None:
             continue
         endpoint = group.endpoints.get(known.member_id)
@@ -46,14 +45,10 @@ def endpoints_of_group(
     return entries
 
 
-def _contradiction() -> OperationRefused:
-    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
 def _endpoint(state: State, group: StreamsGroupModel, member: StreamsMember) -> EndpointToPartitions:
     configured = group.configured.value
     if not member.is_placed or configured is None or configured.subtopologies is None:
-        raise _contradiction()
+        raise contradiction()
     assert member.endpoint is not None
     parts = configured.subtopologies
     return EndpointToPartitions(
@@ -75,14 +70,14 @@ def _partitions(
     for part_id, partitions_of_part in HashMap.of(tasks).items():
         part = parts.get(part_id)
         if part is None:
-            raise _contradiction()
+            raise contradiction()
         ids = list(partitions_of_part)
         names = HashSet.copy_of(part.source_topics)
         names.update(part.repartition_sources)
         for name in names:
             topic = state.topics.find(name)
             if topic is None:
-                raise _contradiction()
+                raise contradiction()
             if state.rules.streams_endpoints_have_existing_partitions:
                 partitions = sorted(index for index in ids if index < topic.partitions)
                 if not partitions:

@@ -186,15 +186,13 @@ def streams_group_heartbeat(
     configs = _assignment_configs(replicas)
     facts = group.facts.value
     epoch = facts.epoch
-    is_due = changed and not rejoins_in_place(request, old, new)
-    if (
-        is_due
+    is_due = (
+        (changed and not rejoins_in_place(request, old, new))
         or metadata_hash != facts.metadata_hash
         or known is None
         or validated != facts.validated_topology_epoch
         or configs != facts.assignment_configs
-    ):
-        is_due = True
+    )
     refines = not is_due and state.rules.streams_targets_are_refined and refine(group, new)
     if is_due or refines:
         epoch += 1
