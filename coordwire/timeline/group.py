@@ -215,6 +215,7 @@ class Group:
         if member is None:
             asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
+            self.consumption.asks(member_id, time_ns)
         elif time_ns is not None and (renews or member.classic):
             member.unread = member.unread or place
             asked_ns = member.asked_ns
@@ -272,7 +273,8 @@ class Group:
         member = self.members.get(member_id)
         if inferred and member is not None:
             until_ns = self._alive_until_ns(member, place)
-            self.consumption.ends(member_id, until_ns, is_known=self.fell_silent(member))
+            session_ns = 0 if self.fell_silent(member) else self.session_ns(member)
+            self.consumption.ends(member_id, until_ns, session_ns=session_ns)
         else:
             self.consumption.ends(member_id, place.time_ns)
         if departure != "left_for_now":
@@ -315,14 +317,18 @@ class Group:
         if self.holes.count:
             return
         member = self.members.get(member_id)
-        if member is None and member_id in self._asked_ns:
-            return  # it asked again once it was out: it may have been silent until then
         if member is None:
             self.consumption.lived_until(member_id, place.time_ns)
         elif self.fell_silent(member):
-            self.consumption.ends(member_id, member.silence[0], is_known=True)
+            self.consumption.ends(member_id, member.silence[0])
         else:
             self.consumption.ends(member_id, place.time_ns)
+
+    def is_accepted_late(self, member_id: str, place: Seen) -> None:
+        """A request of a member that is out was accepted: its coordinator read it before, and it consumed
+        until then."""
+        if not self.holes.count:
+            self.consumption.lived_until(member_id, place.time_ns)
 
     def goes(
         self,
