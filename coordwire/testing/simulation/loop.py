@@ -6,7 +6,7 @@ a millisecond), which of those that are due runs first, how long an executor tak
 order, as asyncio promises. Tasks and futures have hashes by their number, so that sets of them have an order
 that does not depend on where they are in memory. Rules: every callback belongs to the process in whose
 context it was made; one of a process that is frozen waits, one of a process that was killed never runs. A
-thread, a socket or a subprocess is refused.
+socket or a subprocess is refused; a thread too, or it is waited for.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from heapq import heapify, heappop, heappush
 from random import Random
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.testing.simulation.surroundings import EnteredWorld, is_outside, refuse
+from coordwire.testing.simulation.threads import WorldThreads
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.network import Network
@@ -175,6 +177,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._numbers = self._hashes = 0
         self._tasks = 0
         self._is_stopping = False
+        self.threads = WorldThreads()
         self.get_debug = bool  # type: ignore[method-assign]
         """False: futures and tasks ask for it when they are made, and this one costs no call in Python."""
 
@@ -195,7 +198,19 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> events.Handle:
-        return self.call_soon(callback, *args, context=context)
+        if get_ident() == self.world.thread:
+            return self.call_soon(callback, *args, context=context)
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = _Callback(callback, args, self, Context() if context is None else context)
+
+        def take(own: Context) -> None:
+            if context is None:
+                handle._context = own
+            self._ready.append(handle)
+
+        self.threads.give(take)
+        return handle
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -263,7 +278,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         """Run step after step until the loop is stopped."""
         ready, next_ready, process_of = self._ready, self._ready.popleft, PROCESS
+        threads = self.threads
         while True:
+            if threads.are_there:
+                threads.settle()
             timers = self._timers
             while timers:
                 due_time, _, timer = timers[0]

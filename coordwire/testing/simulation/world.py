@@ -34,9 +34,9 @@ from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
-from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
+from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop, TooLong
 from coordwire.testing.simulation.network import Host, Network
-from coordwire.testing.simulation.surroundings import LeftTheWorld
+from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
 from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
 
@@ -58,6 +58,9 @@ _STOP = 300.0
 """Seconds that a process may take to end when it is stopped."""
 
 _SETTLE = 0.1
+
+_LOOKS = 200_000
+"""So often a step of the loop may look at the clock."""
 
 _LIVES = 5
 """So many lives in a row that an error ends soon, without a fault, are a loop of crashes."""
@@ -254,6 +257,7 @@ class SimulatedWorld:
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
         self.failure: BaseException | None = None
         self.is_over = False
+        self._looks = self._looks_in = 0
         self.graveyard: list[SimulatedProcess] = []
         self.observed = Observed(self._report)
         self._faults = list(faults) if not isinstance(faults, DrawnFaults) else faults
@@ -459,9 +463,27 @@ class SimulatedWorld:
     # --- for the surroundings ---
 
     def monotonic(self) -> float:
+        self._look_at_the_clock()
         return self.loop.now
 
+    def _look_at_the_clock(self) -> None:
+        """Count looks at the clock, and raise `TooLong` where one step of the loop has too many."""
+        loop = self.loop
+        if self._looks_in != loop.steps:
+            self._looks_in, self._looks = loop.steps, 0
+        self._looks += 1
+        if self._looks > _LOOKS:
+            loop.now += 1.0  # so that the code ends even if it swallows the error
+        if self._looks == _LOOKS:
+            error = TooLong(
+                f"{line_outside()} has looked at the clock {_LOOKS:,} times without an await: time passes "
+                "only while all tasks wait"
+            )
+            self.fail(error)
+            raise error
+
     def wall(self) -> float:
+        self._look_at_the_clock()
         process = PROCESS.get()
         service = process.service if isinstance(process, SimulatedProcess) else None
         return self.loop.now + (service.ahead if service is not None else 0.0)
@@ -470,10 +492,19 @@ class SimulatedWorld:
         return self._random.randbytes(size)
 
     def pass_time(self, seconds: float) -> None:
+        self._look_at_the_clock()
         self.loop.now += max(seconds, 0.0)
 
     def refused(self, refusal: LeftTheWorld) -> None:
         self.fail(refusal)
+
+    def start_thread(self, thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+        self.loop.threads.start(thread, start)
+
+    def wait_in_thread(
+        self, condition: threading.Condition, wait: Callable[..., bool], timeout: float | None
+    ) -> bool:
+        return self.loop.threads.wait(condition, wait, timeout)
 
     def process_name(self) -> str:
         process = PROCESS.get()
