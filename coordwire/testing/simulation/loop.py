@@ -31,7 +31,7 @@ from coordwire.testing.simulation.threads import WorldThreads
 if TYPE_CHECKING:
     from coordwire.testing.simulation.network import Network
 
-__all__ = ["PROCESS", "LoopProcess", "SimulatedTask", "SimulationLoop", "TooLong"]
+__all__ = ["PROCESS", "LoopProcess", "SimulatedTask", "SimulationLoop", "TooLong", "is_own", "place_of"]
 
 _LATENESS = 0.001
 """Seconds that a timer is late at most."""
@@ -52,14 +52,18 @@ class TooLong(CoordwireError):
 
 
 class LoopProcess:
-    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; is_halted: one of
-    these, as the loop asks for each callback. signal_handlers: what signals call, by their numbers."""
+    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; on_step: called
+    with a task after each of its steps; is_halted: one of these, so that the loop asks but once.
 
-    __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed", "signal_handlers")
+    signal_handlers: what signals call, by their numbers.
+    """
+
+    __slots__ = ("is_frozen", "is_gone", "is_halted", "on_step", "postponed", "signal_handlers")
 
     def __init__(self) -> None:
         self.is_halted = self.is_frozen = self.is_gone = False
         self.postponed: deque[events.Handle] = deque()
+        self.on_step: Callable[[SimulatedTask], None] | None = None
         self.signal_handlers: dict[int, Callable[[], events.Handle]] = {}
 
 
@@ -296,7 +300,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 break
             else:
                 if not ready and not self._is_stopping:
-                    raise TooLong(f"nothing will ever happen: {self._waiting()}")
+                    raise TooLong(f"nothing will ever happen: {self.waiting()}")
             for _ in range(len(ready)):
                 handle = next_ready()
                 if handle._cancelled:
@@ -304,9 +308,16 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 context: Context = handle._context  # type: ignore[attr-defined]
                 process = context.get(process_of)
                 if process is not None and process.is_halted:
-                    if not process.is_gone:
+                    if process.is_gone:
+                        continue
+                    if process.is_frozen:
                         process.postponed.append(handle)
-                    continue
+                        continue
+                    task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+                    if process.on_step is not None and isinstance(task, SimulatedTask):
+                        context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+                        process.on_step(task)
+                        continue
                 try:
                     context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
                 except (SystemExit, KeyboardInterrupt):
@@ -318,7 +329,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if not self.steps % _COLLECTED:
                 gc.collect(1 if self.steps % (10 * _COLLECTED) else 2)
             if self.now > self.limit or self.steps > _MOST_STEPS:
-                raise TooLong(f"the world has not ended after {self.now:.0f} s: {self._waiting()}")
+                raise TooLong(f"the world has not ended after {self.now:.0f} s: {self.waiting()}")
             if self._stopping:
                 return
 
@@ -349,7 +360,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def thaw(self, process: LoopProcess) -> None:
         """Let a frozen process go on with what waited."""
-        process.is_frozen = process.is_halted = False
+        process.is_frozen, process.is_halted = False, process.on_step is not None
         self._ready.extend(process.postponed)
         process.postponed.clear()
 
@@ -358,8 +369,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._timers.clear()
         self._ready.clear()
 
-    def _waiting(self) -> str:
-        names = [f"{task.get_name()} ({_place(task.coroutine)})" for task in self.tasks if task.process]
+    def waiting(self, process: LoopProcess | None = None) -> str:
+        """Where tasks wait, all or those of a process, in their own code first."""
+        tasks = [
+            task for task in self.tasks
+            if task.process and not task.process.is_gone and process in (None, task.process)
+        ]  # fmt: skip
+        names = [f"{task.get_name()} ({place_of(task)})" for task in sorted(tasks, key=is_own, reverse=True)]
         return f"these tasks wait: {', '.join(names[:10]) or 'none'}"
 
     def stop(self) -> None:
@@ -506,14 +522,23 @@ for _name, _deed in _EXITS.items():
     setattr(SimulationLoop, _name, _refused(_deed))
 
 
-def _place(coroutine: Any) -> str:
-    """Where a coroutine waits: the innermost line that is not one of Python's own."""
-    place = getattr(coroutine, "__qualname__", "a coroutine")
+def is_own(task: SimulatedTask) -> bool:
+    """Whether a task runs code of the program itself: neither of a package, nor of the library."""
+    code = getattr(task.coroutine, "cr_code", None)
+    return code is not None and is_outside(code.co_filename) and "site-packages" not in code.co_filename
+
+
+def place_of(task: SimulatedTask) -> str:
+    """Where a task waits: the innermost line of the program itself, and that of a package below it."""
+    coroutine: Any = task.coroutine
+    own, inner = "", getattr(coroutine, "__qualname__", "a coroutine")
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None)
         if frame is None:
             break
-        if is_outside(frame.f_code.co_filename):
-            place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        name = frame.f_code.co_filename
+        if is_outside(name):
+            inner = f"{name.rpartition('/')[2]}:{frame.f_lineno}"
+            own = own if "site-packages" in name else inner
         coroutine = getattr(coroutine, "cr_await", None)
-    return place
+    return inner if own in ("", inner) else f"{own}, in {inner}"

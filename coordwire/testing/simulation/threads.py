@@ -1,4 +1,4 @@
-"""The threads of a world that allows them: virtual time stands still while one of them works.
+"""The threads of a world that allows them: no time passes while one of them works.
 
 Strategy: a thread works unless it waits in a `threading.Condition`, as those of queues, events and executors
 do; queues that are made in a world are Python's own, which have one. After each step the loop waits until all
@@ -36,16 +36,17 @@ class WorldThreads:
 
     def __init__(self) -> None:
         self._alive: list[tuple[threading.Thread, Context]] = []
-        self._waiting: dict[int, threading.Condition] = {}
-        """Conditions in which threads wait, by the threads' identifiers."""
-        self._given: list[tuple[int, Callable[[Context], None]]] = []
+        self._waiting: dict[threading.Thread, threading.Condition] = {}
+        """Conditions in which threads wait."""
+        self._waits = 0
+        self._calls: list[tuple[threading.Thread, Callable[[Context], None]]] = []
         self._never = threading.Lock()
         self._never.acquire()
 
     @property
     def are_there(self) -> bool:
         """Whether a thread lives, or has given a call."""
-        return bool(self._alive or self._given)
+        return bool(self._alive or self._calls)
 
     def start(self, thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
         """Start a thread. It does not keep Python from its end, as its process may be killed."""
@@ -59,8 +60,9 @@ class WorldThreads:
 
     def wait(self, condition: threading.Condition, wait: Callable[..., bool], timeout: float | None) -> bool:
         """Wait in a condition, and be seen to."""
-        thread = threading.get_ident()
+        thread = threading.current_thread()
         self._waiting[thread] = condition
+        self._waits += 1
         try:
             return wait(condition, timeout)
         finally:
@@ -68,7 +70,7 @@ class WorldThreads:
 
     def give(self, call: Callable[[Context], None]) -> None:
         """Take a call of this thread for the loop, which is given the context to make it in."""
-        self._given.append((threading.get_ident(), call))
+        self._calls.append((threading.current_thread(), call))
 
     def settle(self) -> None:
         """Wait until all threads wait, and make their calls. Raises `Restless`."""
@@ -80,24 +82,27 @@ class WorldThreads:
                 continue
             raise Restless(
                 f"the thread {working.name} neither ends nor waits for a queue, an event or a condition that "
-                f"was made in the world, but is at {_line_of(working)}: time would stand still for ever. Run "
+                f"was made in the world, but is at {_line_of(working)}: the world would wait for ever. Run "
                 f"its work by asyncio.to_thread, or leave it out of the test"
             )
-        given, self._given = self._given, []
-        contexts = {thread.ident: (number, context) for number, (thread, context) in enumerate(self._alive)}
+        calls, self._calls = self._calls, []
+        contexts = {thread: (number, context) for number, (thread, context) in enumerate(self._alive)}
         unknown = len(contexts), Context()
-        for thread, call in sorted(given, key=lambda entry: contexts.get(entry[0], unknown)[0]):
+        for thread, call in sorted(calls, key=lambda entry: contexts.get(entry[0], unknown)[0]):
             call(contexts.get(thread, unknown)[1].copy())
         self._alive = [entry for entry in self._alive if entry[0].is_alive()]
 
     def _working(self) -> threading.Thread | None:
         """A thread that works: it may not know yet that it was woken, but its condition does."""
+        waits = self._waits
         waiting = Counter(map(id, self._waiting.copy().values()))
         for thread, _ in self._alive:
             if not thread.is_alive():
                 continue
-            condition = self._waiting.get(thread.ident or 0)
+            condition = self._waiting.get(thread)
             if condition is None or waiting[id(condition)] != len(condition._waiters):  # type: ignore[attr-defined]
+                return thread
+            if self._waits != waits:  # it may have woken one that was looked at before
                 return thread
         return None
 

@@ -34,7 +34,15 @@ from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
-from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop, TooLong
+from coordwire.testing.simulation.loop import (
+    PROCESS,
+    LoopProcess,
+    SimulatedTask,
+    SimulationLoop,
+    TooLong,
+    is_own,
+    place_of,
+)
 from coordwire.testing.simulation.network import Host, Network
 from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
 from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
@@ -74,11 +82,13 @@ log = logging.getLogger("coordwire.testing.simulation")
 class SimulatedProcess(LoopProcess):
     """One life of a process."""
 
-    __slots__ = ("main", "service", "tasks")
+    __slots__ = ("ended", "main", "service", "tasks")
 
     def __init__(self, service: Service | None) -> None:
         super().__init__()
         self.service = service
+        self.ended: asyncio.Future[None] | None = None
+        """Done when it is gone."""
         self.main: SimulatedTask | None = None
         self.tasks: list[SimulatedTask] = []
         """Those that a killed process had: a task that is collected would run its `finally`."""
@@ -116,6 +126,8 @@ class Service:
         if self.process is not None or world.is_over:
             return
         process = self.process = SimulatedProcess(self)
+        process.ended = world.loop.create_future()
+        self._is_stopping = False
         world.network.by_process[process] = self.machine
         self.machine.process = process
         self.starts += 1
@@ -123,6 +135,7 @@ class Service:
         context = Context()
         context.run(PROCESS.set, process)
         process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
+        process.main.add_done_callback(lambda _: self._end(process))  # one that never began
         if self._freezes:
             process.is_frozen = process.is_halted = True
 
@@ -151,9 +164,10 @@ class Service:
                     )
                 )
                 return
-        await asyncio.sleep(_GRACE)
-        if error is None:
-            world.check_left(self.name, process)
+        if not self._is_stopping:  # what a process has left that SIGTERM ends, its system takes back
+            await asyncio.sleep(_GRACE)
+            if error is None:
+                world.check_left(self.name, process)
         self._end(process)
         if error is not None and self._restarts and not self._is_stopping:
             world.loop.call_exactly(world.loop.now + _RESTART, self.boot)
@@ -162,10 +176,14 @@ class Service:
 
     def _end(self, process: SimulatedProcess) -> None:
         """The process is gone, with all that it had."""
+        if process.is_gone:
+            return
         if self.process is process:
             self.process = self.machine.process = None
         process.is_gone = process.is_halted = True
         process.postponed.clear()
+        if process.ended is not None and not process.ended.done():
+            process.ended.set_result(None)
         loop = self.world.loop
         process.tasks = [task for task in loop.tasks if task.process is process]
         for task in process.tasks:
@@ -178,20 +196,51 @@ class Service:
                 server.close()
 
     async def stop(self) -> None:
-        """Let the process handle SIGTERM, or cancel it where it has no handler, and wait for its end."""
+        """Send SIGTERM, and wait until the process has ended.
+
+        Its handler is called (`loop.add_signal_handler`); the main task of a process without one is
+        cancelled. Raises `Violation` if it has not ended 300 s later. `boot` starts it again.
+        """
         process = self.process
-        if process is None or process.main is None:
+        if process is None or process.main is None or process.ended is None:
             return
-        self._is_stopping = True
-        handler = process.signal_handlers.get(signal.SIGTERM)
-        if handler is None:
-            process.main.cancel()
+        if not self._is_stopping:
+            self._is_stopping = True
+            handler = process.signal_handlers.get(signal.SIGTERM)
+            place = place_of(process.main)
+            if handler is None:
+                self.world.happened("sigterm", f"{self.name} is cancelled at {place}")
+                process.main.cancel()
+            else:
+                self.world.happened("sigterm", f"{self.name} is at {place}")
+                handler()
+        await asyncio.wait([process.ended], timeout=_STOP)
+        if not process.is_gone:
+            raise Violation(
+                "Stop",
+                f"{self.name} has not ended {_STOP:.0f} s after SIGTERM: {self.world.loop.waiting(process)}",
+            )
+
+    def awaits(self, count: int) -> asyncio.Future[None]:
+        """Done when the process's own code, not that of packages, has come to so many more awaits."""
+        counted: asyncio.Future[None] = self.world.loop.create_future()
+        process, remaining = self.process, count
+
+        def step(task: SimulatedTask) -> None:
+            nonlocal remaining
+            if task.done() or (task is not process.main and not is_own(task)):  # type: ignore[union-attr]
+                return
+            remaining -= 1
+            if not remaining:
+                process.on_step, process.is_halted = None, process.is_frozen  # type: ignore[union-attr]
+                if not counted.done():
+                    counted.set_result(None)
+
+        if process is None:
+            counted.set_result(None)
         else:
-            handler()
-        ended, _ = await asyncio.wait([process.main], timeout=_STOP)
-        self._is_stopping = False
-        if not ended:
-            raise Violation("Stop", f"{self.name} has not ended {_STOP:.0f} s after it was cancelled")
+            process.on_step, process.is_halted = step, True
+        return counted
 
     # --- faults ---
 
@@ -332,14 +381,14 @@ class SimulatedWorld:
 
     async def _becomes_true(self, condition: Callable[[], object], within: float) -> bool:
         """Whether a condition holds in time."""
-        end = max(self.loop.now, self.driver.ends) + within
+        start = self.loop.now
         while True:
             value = condition()
             if inspect.isawaitable(value):
                 value = await value
             if value:
                 return True
-            if self.loop.now >= end:
+            if self.loop.now >= max(start, self.driver.ends) + within:
                 return False
             await asyncio.sleep(_SETTLE)
 

@@ -164,7 +164,11 @@ async def stopped_in_vain(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
             left_behind,
             "leaver has ended, and left the task beat (sleep), a connection to broker-1",
         ),
-        ("Stop", stopped_in_vain, "deaf has not ended 300 s after it was cancelled"),
+        (
+            "Stop",
+            stopped_in_vain,
+            "deaf has not ended 300 s after SIGTERM: these tasks wait: deaf (test_checkers.py:",
+        ),
     ],
 )
 def test_what_each_reports(checker: str, body: Body, reason: str) -> None:

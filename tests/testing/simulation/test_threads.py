@@ -1,4 +1,4 @@
-"""Threads that a world allows, for which time stands still, and code that never waits."""
+"""Threads that a world allows, for which the world waits, and code that never waits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Store:
         return count
 
 
-def test_time_stands_still_while_a_thread_works() -> None:
+def test_no_time_passes_while_a_thread_works() -> None:
     stores: list[Store] = []
 
     async def serve(world: SimulatedWorld) -> None:
@@ -169,7 +169,7 @@ def test_a_thread_that_never_rests_ends_the_run(monkeypatch: pytest.MonkeyPatch)
     gate.release()
     line = listen.__code__.co_firstlineno + 1
     assert reason.startswith("Restless: the thread listener neither ends nor waits for a queue")
-    assert f"is at {__file__}:{line}: time would stand still" in reason
+    assert f"is at {__file__}:{line}: the world would wait" in reason
     assert "asyncio.to_thread" in reason
 
 
