@@ -181,7 +181,7 @@ class NoProgress(Checker):
                     self.fail(
                         f"{group} has members ({', '.join(sorted(observed.members(group)))}), and has "
                         f"committed {place} up to {offset} of {entry.log.last_stable_offset} for "
-                        f"{world.loop.now - known[1]:.0f} s without a fault"
+                        f"{world.loop.now - known[1]:.0f} s without a fault; {world.waiting}"
                     )
                     return
 

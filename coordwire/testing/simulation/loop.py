@@ -150,6 +150,8 @@ class SimulatedTask(asyncio.Task[Any]):
         self.number = number
         self.process = process
         self.coroutine = coro
+        self.is_main = False
+        """Whether it is the first of its process."""
         super().__init__(coro, loop=loop, name=name, context=context)
 
     def __hash__(self) -> int:
@@ -369,13 +371,14 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._timers.clear()
         self._ready.clear()
 
-    def waiting(self, process: LoopProcess | None = None) -> str:
-        """Where tasks wait, all or those of a process, in their own code first."""
+    def waiting(self, *processes: LoopProcess) -> str:
+        """Where tasks wait, of all processes or of these; only the program's own tasks, if there are any."""
         tasks = [
             task for task in self.tasks
-            if task.process and not task.process.is_gone and process in (None, task.process)
+            if task.process and not task.process.is_gone and (not processes or task.process in processes)
         ]  # fmt: skip
-        names = [f"{task.get_name()} ({place_of(task)})" for task in sorted(tasks, key=is_own, reverse=True)]
+        tasks = [task for task in tasks if is_own(task)] or tasks
+        names = [f"{task.get_name()} ({place_of(task)})" for task in tasks]
         return f"these tasks wait: {', '.join(names[:10]) or 'none'}"
 
     def stop(self) -> None:
@@ -525,7 +528,11 @@ for _name, _deed in _EXITS.items():
 def is_own(task: SimulatedTask) -> bool:
     """Whether a task runs code of the program itself: neither of a package, nor of the library."""
     code = getattr(task.coroutine, "cr_code", None)
-    return code is not None and is_outside(code.co_filename) and "site-packages" not in code.co_filename
+    return code is not None and (task.is_main or _is_own_file(code.co_filename))
+
+
+def _is_own_file(name: str) -> bool:
+    return is_outside(name) and "site-packages" not in name
 
 
 def place_of(task: SimulatedTask) -> str:
@@ -539,6 +546,6 @@ def place_of(task: SimulatedTask) -> str:
         name = frame.f_code.co_filename
         if is_outside(name):
             inner = f"{name.rpartition('/')[2]}:{frame.f_lineno}"
-            own = own if "site-packages" in name else inner
+            own = inner if _is_own_file(name) else own
         coroutine = getattr(coroutine, "cr_await", None)
     return inner if own in ("", inner) else f"{own}, in {inner}"

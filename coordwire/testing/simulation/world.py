@@ -23,7 +23,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
 from random import Random
@@ -45,7 +45,7 @@ from coordwire.testing.simulation.loop import (
 )
 from coordwire.testing.simulation.network import Host, Network
 from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
-from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
+from coordwire.testing.simulation.trace import LogLines, Printed, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
 
 __all__ = ["Service", "SimulatedWorld", "Test"]
@@ -135,6 +135,7 @@ class Service:
         context = Context()
         context.run(PROCESS.set, process)
         process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
+        process.main.is_main = True
         process.main.add_done_callback(lambda _: self._end(process))  # one that never began
         if self._freezes:
             process.is_frozen = process.is_halted = True
@@ -228,7 +229,7 @@ class Service:
 
         def step(task: SimulatedTask) -> None:
             nonlocal remaining
-            if task.done() or (task is not process.main and not is_own(task)):  # type: ignore[union-attr]
+            if task.done() or not is_own(task):
                 return
             remaining -= 1
             if not remaining:
@@ -377,7 +378,10 @@ class SimulatedWorld:
         """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
         if not await self._becomes_true(condition, within):
             name = description or getattr(condition, "__qualname__", "the condition")
-            raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+            raise Violation(
+                "until",
+                f"expected {name} within {within:g} s after the last fault; {self.waiting}",
+            )
 
     async def _becomes_true(self, condition: Callable[[], object], within: float) -> bool:
         """Whether a condition holds in time."""
@@ -407,7 +411,8 @@ class SimulatedWorld:
             raise Violation(
                 "caught_up",
                 f"{group} has not committed all records {within:g} s after the last fault, but "
-                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}",
+                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}; "
+                f"{self.waiting}",
             )
 
     def _has_caught_up(self, group: str, topics: tuple[str, ...]) -> bool:
@@ -429,6 +434,12 @@ class SimulatedWorld:
         if not self._knows(group):
             known = ", ".join(sorted({*self.observed.groups, *self.observed.offsets})) or "none"
             raise Violation("caught_up", f"no group is named {group!r}; there are {known}")
+
+    @property
+    def waiting(self) -> str:
+        """Where the processes wait."""
+        processes = [service.process for service in self._services.values() if service.process is not None]
+        return self.loop.waiting(*processes)
 
     def lag(self, group: str, *topics: str) -> int:
         """How many offsets of topics a group has not committed."""
@@ -574,7 +585,7 @@ class SimulatedWorld:
         root.setLevel(min(level or logging.INFO, logging.INFO))
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with noted_coroutines() as texts:
+            with noted_coroutines() as texts, redirect_stdout(Printed(self._lines, sys.stdout)):
                 Context().run(self.loop.run_until_complete, self._main(test))
                 gc.collect()
             if texts:

@@ -175,6 +175,8 @@ def test_what_each_reports(checker: str, body: Body, reason: str) -> None:
     outcome = run(body)
     assert outcome.kind == ("Violation", checker), outcome.reason
     assert reason in outcome.reason
+    if checker == "NoProgress":
+        assert " s without a fault; these tasks wait: test (test_checkers.py:" in outcome.reason
 
 
 async def healthy(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
