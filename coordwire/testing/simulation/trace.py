@@ -118,12 +118,12 @@ class Printed(io.TextIOBase):
 
     def __init__(self, lines: LogLines, stdout: TextIO) -> None:
         self._lines, self._stdout = lines, stdout
-        self._begun = ""
+        self._line = ""
         """A line without its end."""
 
     def write(self, text: str) -> int:
-        *whole, self._begun = (self._begun + text).split("\n")
-        for line in whole:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
             self._lines.add(self._lines.world.process_name(), "PRINT", without_addresses(line))
         return self._stdout.write(text)
 
