@@ -17,6 +17,7 @@
     network.py        connections in memory
     unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
+    threads.py        the threads of a world that allows them
     surroundings.py   clocks, randomness and ways out, replaced while a world runs
 
 Rules: a seed gives one run, byte for byte, on each machine with the same Python, packages and order of
@@ -42,6 +43,7 @@ from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.loop import TooLong
 from coordwire.testing.simulation.runs import Nondeterminism, RunOutcome, Simulation
 from coordwire.testing.simulation.surroundings import LeftTheWorld
+from coordwire.testing.simulation.threads import Restless
 from coordwire.testing.simulation.world import Service, SimulatedWorld
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "NoProgress",
     "Nondeterminism",
     "PartitionPlace",
+    "Restless",
     "RunOptions",
     "RunOutcome",
     "Service",

@@ -23,7 +23,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
 from random import Random
@@ -34,10 +34,18 @@ from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
-from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
+from coordwire.testing.simulation.loop import (
+    PROCESS,
+    LoopProcess,
+    SimulatedTask,
+    SimulationLoop,
+    TooLong,
+    is_own,
+    place_of,
+)
 from coordwire.testing.simulation.network import Host, Network
-from coordwire.testing.simulation.surroundings import LeftTheWorld
-from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
+from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
+from coordwire.testing.simulation.trace import LogLines, Printed, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
 
 __all__ = ["Service", "SimulatedWorld", "Test"]
@@ -59,6 +67,9 @@ _STOP = 300.0
 
 _SETTLE = 0.1
 
+_LOOKS = 200_000
+"""So often a step of the loop may look at the clock."""
+
 _LIVES = 5
 """So many lives in a row that an error ends soon, without a fault, are a loop of crashes."""
 
@@ -71,11 +82,13 @@ log = logging.getLogger("coordwire.testing.simulation")
 class SimulatedProcess(LoopProcess):
     """One life of a process."""
 
-    __slots__ = ("main", "service", "tasks")
+    __slots__ = ("ended", "main", "service", "tasks")
 
     def __init__(self, service: Service | None) -> None:
         super().__init__()
         self.service = service
+        self.ended: asyncio.Future[None] | None = None
+        """Done when it is gone."""
         self.main: SimulatedTask | None = None
         self.tasks: list[SimulatedTask] = []
         """Those that a killed process had: a task that is collected would run its `finally`."""
@@ -113,6 +126,8 @@ class Service:
         if self.process is not None or world.is_over:
             return
         process = self.process = SimulatedProcess(self)
+        process.ended = world.loop.create_future()
+        self._is_stopping = False
         world.network.by_process[process] = self.machine
         self.machine.process = process
         self.starts += 1
@@ -120,6 +135,8 @@ class Service:
         context = Context()
         context.run(PROCESS.set, process)
         process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
+        process.main.is_main = True
+        process.main.add_done_callback(lambda _: self._end(process))  # one that never began
         if self._freezes:
             process.is_frozen = process.is_halted = True
 
@@ -148,9 +165,10 @@ class Service:
                     )
                 )
                 return
-        await asyncio.sleep(_GRACE)
-        if error is None:
-            world.check_left(self.name, process)
+        if not self._is_stopping:  # what a process has left that SIGTERM ends, its system takes back
+            await asyncio.sleep(_GRACE)
+            if error is None:
+                world.check_left(self.name, process)
         self._end(process)
         if error is not None and self._restarts and not self._is_stopping:
             world.loop.call_exactly(world.loop.now + _RESTART, self.boot)
@@ -159,10 +177,14 @@ class Service:
 
     def _end(self, process: SimulatedProcess) -> None:
         """The process is gone, with all that it had."""
+        if process.is_gone:
+            return
         if self.process is process:
             self.process = self.machine.process = None
         process.is_gone = process.is_halted = True
         process.postponed.clear()
+        if process.ended is not None and not process.ended.done():
+            process.ended.set_result(None)
         loop = self.world.loop
         process.tasks = [task for task in loop.tasks if task.process is process]
         for task in process.tasks:
@@ -175,20 +197,51 @@ class Service:
                 server.close()
 
     async def stop(self) -> None:
-        """Let the process handle SIGTERM, or cancel it where it has no handler, and wait for its end."""
+        """Send SIGTERM, and wait until the process has ended.
+
+        Its handler is called (`loop.add_signal_handler`); the main task of a process without one is
+        cancelled. Raises `Violation` if it has not ended 300 s later. `boot` starts it again.
+        """
         process = self.process
-        if process is None or process.main is None:
+        if process is None or process.main is None or process.ended is None:
             return
-        self._is_stopping = True
-        handler = process.signal_handlers.get(signal.SIGTERM)
-        if handler is None:
-            process.main.cancel()
+        if not self._is_stopping:
+            self._is_stopping = True
+            handler = process.signal_handlers.get(signal.SIGTERM)
+            place = place_of(process.main)
+            if handler is None:
+                self.world.happened("sigterm", f"{self.name} is cancelled at {place}")
+                process.main.cancel()
+            else:
+                self.world.happened("sigterm", f"{self.name} is at {place}")
+                handler()
+        await asyncio.wait([process.ended], timeout=_STOP)
+        if not process.is_gone:
+            raise Violation(
+                "Stop",
+                f"{self.name} has not ended {_STOP:.0f} s after SIGTERM: {self.world.loop.waiting(process)}",
+            )
+
+    def awaits(self, count: int) -> asyncio.Future[None]:
+        """Done when the process's own code, not that of packages, has come to so many more awaits."""
+        counted: asyncio.Future[None] = self.world.loop.create_future()
+        process, remaining = self.process, count
+
+        def step(task: SimulatedTask) -> None:
+            nonlocal remaining
+            if task.done() or not is_own(task):
+                return
+            remaining -= 1
+            if not remaining:
+                process.on_step, process.is_halted = None, process.is_frozen  # type: ignore[union-attr]
+                if not counted.done():
+                    counted.set_result(None)
+
+        if process is None:
+            counted.set_result(None)
         else:
-            handler()
-        ended, _ = await asyncio.wait([process.main], timeout=_STOP)
-        self._is_stopping = False
-        if not ended:
-            raise Violation("Stop", f"{self.name} has not ended {_STOP:.0f} s after it was cancelled")
+            process.on_step, process.is_halted = step, True
+        return counted
 
     # --- faults ---
 
@@ -254,6 +307,7 @@ class SimulatedWorld:
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
         self.failure: BaseException | None = None
         self.is_over = False
+        self._looks = self._looks_in = 0
         self.graveyard: list[SimulatedProcess] = []
         self.observed = Observed(self._report)
         self._faults = list(faults) if not isinstance(faults, DrawnFaults) else faults
@@ -324,18 +378,21 @@ class SimulatedWorld:
         """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
         if not await self._becomes_true(condition, within):
             name = description or getattr(condition, "__qualname__", "the condition")
-            raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+            raise Violation(
+                "until",
+                f"expected {name} within {within:g} s after the last fault; {self.waiting}",
+            )
 
     async def _becomes_true(self, condition: Callable[[], object], within: float) -> bool:
         """Whether a condition holds in time."""
-        end = max(self.loop.now, self.driver.ends) + within
+        start = self.loop.now
         while True:
             value = condition()
             if inspect.isawaitable(value):
                 value = await value
             if value:
                 return True
-            if self.loop.now >= end:
+            if self.loop.now >= max(start, self.driver.ends) + within:
                 return False
             await asyncio.sleep(_SETTLE)
 
@@ -354,7 +411,8 @@ class SimulatedWorld:
             raise Violation(
                 "caught_up",
                 f"{group} has not committed all records {within:g} s after the last fault, but "
-                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}",
+                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}; "
+                f"{self.waiting}",
             )
 
     def _has_caught_up(self, group: str, topics: tuple[str, ...]) -> bool:
@@ -376,6 +434,12 @@ class SimulatedWorld:
         if not self._knows(group):
             known = ", ".join(sorted({*self.observed.groups, *self.observed.offsets})) or "none"
             raise Violation("caught_up", f"no group is named {group!r}; there are {known}")
+
+    @property
+    def waiting(self) -> str:
+        """Where the processes wait."""
+        processes = [service.process for service in self._services.values() if service.process is not None]
+        return self.loop.waiting(*processes)
 
     def lag(self, group: str, *topics: str) -> int:
         """How many offsets of topics a group has not committed."""
@@ -459,9 +523,27 @@ class SimulatedWorld:
     # --- for the surroundings ---
 
     def monotonic(self) -> float:
+        self._look_at_the_clock()
         return self.loop.now
 
+    def _look_at_the_clock(self) -> None:
+        """Count looks at the clock, and raise `TooLong` where one step of the loop has too many."""
+        loop = self.loop
+        if self._looks_in != loop.steps:
+            self._looks_in, self._looks = loop.steps, 0
+        self._looks += 1
+        if self._looks > _LOOKS:
+            loop.now += 1.0  # so that the code ends even if it swallows the error
+        if self._looks == _LOOKS:
+            error = TooLong(
+                f"{line_outside()} has looked at the clock {_LOOKS:,} times without an await: time passes "
+                "only while all tasks wait"
+            )
+            self.fail(error)
+            raise error
+
     def wall(self) -> float:
+        self._look_at_the_clock()
         process = PROCESS.get()
         service = process.service if isinstance(process, SimulatedProcess) else None
         return self.loop.now + (service.ahead if service is not None else 0.0)
@@ -470,10 +552,19 @@ class SimulatedWorld:
         return self._random.randbytes(size)
 
     def pass_time(self, seconds: float) -> None:
+        self._look_at_the_clock()
         self.loop.now += max(seconds, 0.0)
 
     def refused(self, refusal: LeftTheWorld) -> None:
         self.fail(refusal)
+
+    def start_thread(self, thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+        self.loop.threads.start(thread, start)
+
+    def wait_in_thread(
+        self, condition: threading.Condition, wait: Callable[..., bool], timeout: float | None
+    ) -> bool:
+        return self.loop.threads.wait(condition, wait, timeout)
 
     def process_name(self) -> str:
         process = PROCESS.get()
@@ -494,7 +585,7 @@ class SimulatedWorld:
         root.setLevel(min(level or logging.INFO, logging.INFO))
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with noted_coroutines() as texts:
+            with noted_coroutines() as texts, redirect_stdout(Printed(self._lines, sys.stdout)):
                 Context().run(self.loop.run_until_complete, self._main(test))
                 gc.collect()
             if texts:

@@ -352,6 +352,22 @@ def test_the_log_has_virtual_times() -> None:
     assert "0x…" in line
 
 
+def test_what_is_printed_is_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    async def body(world: SimulatedWorld) -> None:
+        await asyncio.sleep(12)
+        print("tea,", end=" ")
+        print(f"and cake\n{object()}")
+        raise AssertionError("for its log")
+
+    outcome = run(body)
+    lines = [line.split(maxsplit=3) for line in outcome.log_lines if "PRINT" in line]
+    assert [line[1:] for line in lines] == [
+        ["test", "PRINT", "tea, and cake"],
+        ["test", "PRINT", "<object object at 0x…>"],
+    ]
+    assert capsys.readouterr().out.startswith("tea, and cake\n<object")
+
+
 def test_a_line_of_the_log_that_is_repeated_is_one() -> None:
     async def body(world: SimulatedWorld) -> None:
         for number in range(500):
