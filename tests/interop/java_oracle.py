@@ -43,7 +43,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """what: "V", "J", "B", "S", "H" or "E", as in Oracle.java; name: the Java class."""
+    """what: "V", "J", "B", "R", "S", "H" or "E", as in Oracle.java; name: the Java class."""
 
     what: str
     name: str

@@ -41,6 +41,7 @@ import org.apache.kafka.common.protocol.types.Type;
  *   V  -                 -> first and last version, in decimal, as two parts
  *   J  JSON text         -> the bytes that Kafka writes
  *   B  bytes             -> JSON text, the bytes written again, number of bytes left over
+ *   R  bytes             -> number of bytes left over after reading alone
  *   S  -                 -> the fields of this version, a line each: path, type ("[]" before it for an array),
  *                           whether it may be null, and its tag or -
  *   H  -                 -> the header versions of a request and of its response, in decimal, as two parts
@@ -181,10 +182,14 @@ public final class Oracle {
                 JsonNode json = MAPPER.readTree(command.data);
                 return List.of(write((Message) kind.read.invoke(null, json, version), version));
             }
-            case 'B': {
+            case 'B':
+            case 'R': {
                 ByteBuffer buffer = ByteBuffer.wrap(command.data);
                 Message message = kind.fresh();
                 message.read(new ByteBufferAccessor(buffer), version);
+                if (command.what == 'R') {
+                    return List.of(text(buffer.remaining()));
+                }
                 Object json = kind.write.invoke(null, message, version, true);
                 return List.of(MAPPER.writeValueAsBytes(json), write(message, version), text(buffer.remaining()));
             }

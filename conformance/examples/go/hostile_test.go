@@ -1,0 +1,39 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// Put your decoder here: the bytes that it writes again, an error where it refuses, known=false for what it lacks.
+var decode = func(apiKey *int, direction string, version int, body []byte) (again []byte, known bool, err error) {
+	return nil, false, nil
+}
+
+func TestHostile(t *testing.T) {
+	file, err := os.Open(os.Getenv("CONFORMANCE") + "/hostile.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var v struct {
+			ID, Direction, Hex, Verdict string
+			APIKey                      *int `json:"api_key"`
+			Version                     int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		body, _ := hex.DecodeString(v.Hex)
+		again, known, err := decode(v.APIKey, v.Direction, v.Version, body)
+		if known && (v.Verdict == "invalid" && err == nil || v.Verdict == "valid" && hex.EncodeToString(again) != v.Hex) {
+			t.Errorf("%s is %s: got %x, %v", v.ID, v.Verdict, again, err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+"""The archive of vectors: what is kept is what its generators make, and coordwire obeys it.
+
+Strategy: inputs are made anew without Kafka and compared with those that are kept, checksums with the
+manifest; `tests/interop/test_archive.py` asks Kafka again. Then each hostile vector is read, strictly and
+leniently. Rules: by default a part of them, in the `slow` tests all.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+import pytest
+
+from conformance.archive import DATA, HERE, kept, manifest, unpacked
+from conformance.flaws import FLAWS
+from conformance.hostile import ALLOWANCE, EARLIER, inputs, large
+from conformance.judge import ANSWERS, message_of
+from coordwire import to_json
+from coordwire.codec import Message
+from coordwire.errors import DecodeError
+from tests.interop.cells import as_kafka, without_tags
+
+Vector = dict[str, Any]
+
+PART = 5
+"""One of so many vectors is read by default."""
+
+TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict, "null": type(None)}
+
+
+@functools.cache
+def vectors(family: str) -> list[Vector]:
+    return [json.loads(line) for line in kept(family).splitlines()]
+
+
+@functools.cache
+def by_message() -> dict[str, list[Vector]]:
+    result: dict[str, list[Vector]] = {}
+    for vector in vectors("hostile"):
+        result.setdefault(message_of(vector).__name__, []).append(vector)
+    return result
+
+
+def test_the_manifest_is_that_of_the_kept_files() -> None:
+    assert json.loads((DATA / "manifest.json").read_text()) == manifest(unpacked())
+
+
+def test_the_kept_inputs_are_those_that_the_generators_make() -> None:
+    def asked(some: list[Vector]) -> list[Vector]:
+        return [{name: value for name, value in one.items() if name not in ANSWERS} for one in some]
+
+    hostile = vectors("hostile")
+    assert asked(list(inputs(hostile))) == asked(hostile)
+    assert list(large()) == asked(vectors("hostile-large"))
+    assert len(hostile) > 45_000
+    assert sum(f"/{EARLIER}/" in one["id"] for one in hostile) == 3824
+
+
+def test_addresses_are_unique() -> None:
+    addresses = [one["id"] for family in ("hostile", "hostile-large") for one in vectors(family)]
+    assert len(addresses) == len(set(addresses))
+
+
+def test_every_kind_of_flaw_is_there() -> None:
+    assert {one["flaw"] for family in ("hostile", "hostile-large") for one in vectors(family)} == set(FLAWS)
+
+
+def test_lines_are_as_the_schema_says() -> None:
+    schema = json.loads((HERE / "schemas" / "hostile.schema.json").read_text())
+    for one in vectors("hostile"):
+        assert set(schema["required"]) <= set(one) <= set(schema["properties"])
+        for name, value in one.items():
+            check(schema["properties"][name], value)
+
+
+def check(rule: dict[str, Any], value: Any) -> None:
+    types = rule.get("type", [])
+    kinds = tuple(TYPES[name] for name in ([types] if isinstance(types, str) else types))
+    assert not kinds or isinstance(value, kinds)
+    assert value in rule.get("enum", [value])
+    assert "pattern" not in rule or re.search(rule["pattern"], value)
+
+
+def test_the_allocation_rule_is_stated() -> None:
+    page = (HERE / "README.md").read_text()
+    assert f"{ALLOWANCE[0]:,} + {ALLOWANCE[1]} n bytes" in page
+
+
+@pytest.mark.parametrize("name", by_message())
+def test_hostile_bytes(name: str) -> None:
+    for vector in by_message()[name][::PART]:
+        obey(vector)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", by_message())
+def test_all_hostile_bytes(name: str) -> None:
+    for vector in by_message()[name]:
+        obey(vector)
+
+
+def test_large_bytes() -> None:
+    for vector in vectors("hostile-large"):
+        cls, wire = message_of(vector), bytes.fromhex(vector["hex"])
+        if vector["kafka"] == "reads":
+            assert cls.decode(wire, version=vector["version"]).encode(version=vector["version"]) == wire
+            continue
+        with pytest.raises(DecodeError, match="limit is"):
+            cls.decode(wire, version=vector["version"])
+
+
+def obey(vector: Vector) -> None:
+    cls, wire = message_of(vector), bytes.fromhex(vector["hex"])
+    strict(cls, wire, vector)
+    lenient(cls, wire, vector)
+
+
+def strict(cls: type[Message], wire: bytes, vector: Vector) -> None:
+    """Refuses, or gives Kafka's value; never refuses what Kafka would write just so."""
+    try:
+        message = cls.decode(wire, version=vector["version"])
+    except DecodeError as error:
+        assert error.reason
+        assert 0 <= error.position <= len(wire)
+        assert vector["verdict"] != "valid", vector["id"]
+        return
+    assert vector["verdict"] != "invalid", vector["id"]
+    assert vector["verdict"] != "valid" or message.encode(version=vector["version"]) == wire
+    same_value(cls, message, vector)
+
+
+def lenient(cls: type[Message], wire: bytes, vector: Vector) -> None:
+    """Reads what Kafka reads, with its value, and nothing else but a negative count of tagged fields, which
+    was none until Kafka 4.3."""
+    try:
+        message = cls.decode(wire, version=vector["version"], strict=False)
+    except DecodeError:
+        assert vector["kafka"] == "refuses", vector["id"]
+        return
+    assert vector["kafka"] == "reads" or "Invalid negative number of tagged" in vector["reason"], vector["id"]
+    same_value(cls, message, vector)
+
+
+def same_value(cls: type[Message], message: Message, vector: Vector) -> None:
+    if "json" in vector:
+        form = json.loads(json.dumps(as_kafka(cls, to_json(message, version=vector["version"]))))
+        assert without_tags(cls, form) == vector["json"], vector["id"]
