@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
@@ -41,6 +42,7 @@ from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
+from coordwire.timeline.stalls import STALL_NS
 
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
@@ -230,6 +232,16 @@ class Group:
         self.unanswered[place] = flow
         if len(self.unanswered) > MOST_UNANSWERED:
             self.unanswered.popitem(last=False)
+
+    def may_stall(self, place: Seen) -> bool:
+        """Whether requests have waited for seconds, and none that came after them was answered in time: what
+        comes now may not be read yet."""
+        now_ns, prompt_ns = place.time_ns or 0, self.clocks.stalls.prompt_ns
+        for request_place in islice(self.unanswered, MOST_LATE):
+            asked_ns = request_place.time_ns or 0
+            if asked_ns > prompt_ns:
+                return now_ns - asked_ns >= STALL_NS
+        return False
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next

@@ -44,6 +44,9 @@ SHOWED = {
     41: "a streams group's member whose commit waits in a stall is out before its answer",
     163: "a member that asked once it was out, and had been heard shortly before",
     193: "a consumer group's member whose commit waits in a stall",
+    100_149: "another member joins during a stall, with which the others' sessions end",
+    100_294: "a join phase that is asked for during a stall lasts from its end on",
+    100_471: "sessions seem over when another member asks to join, and the coordinator has read nothing",
     100_202: "the commit of a member that is out was accepted before",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
