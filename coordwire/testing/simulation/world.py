@@ -51,6 +51,9 @@ Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
 
 _SETTLE = 0.1
 
+_STRETCH = 10.0
+"""Seconds for which something else is quick or slow."""
+
 _LOOKS = 200_000
 """So often a step of the loop may look at the clock."""
 
@@ -144,6 +147,14 @@ class SimulatedWorld:
         self.marks.setdefault(place, {})[offset] = name
         for checker in self._checkers:
             checker.processed(place, offset)
+
+    async def slow(self, usual: float) -> None:
+        """Wait as for an answer of something else, such as a database, that takes so many seconds usually.
+
+        For stretches of ten seconds, of which the seed draws two in five, it takes 5 or 25 times as long.
+        """
+        stretch = Random(f"slow/{self.seed}/{self.now // _STRETCH}")
+        await asyncio.sleep(usual * stretch.choice((1, 1, 1, 5, 25)) * stretch.uniform(0.8, 1.2))
 
     def sometimes(self, name: str, condition: object = True) -> None:
         """Note that something may hold, and whether it does; a test of which no seed has seen it fails."""

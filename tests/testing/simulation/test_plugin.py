@@ -91,8 +91,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.slow
 def test_fixtures_and_blocks_of_seeds(report: str) -> None:
-    assert len(PAGE) == 1
-    assert "1 failed, 2 passed" in report, report
+    assert len(PAGE) == 2
+    assert "1 failed, 3 passed" in report, report
 
 
 @pytest.mark.slow
@@ -108,6 +108,21 @@ def test_a_failure_says_all_that_is_needed(report: str) -> None:
     ):
         assert line in report, report
     assert re.search(r"0\.0\d\d test +INFO +coordwire.testing.simulation: it begins", report)
+
+
+@pytest.mark.slow
+def test_a_strategy_above_the_decorator_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("hypothesis", reason="hypothesis isn't installed")
+    given = "from hypothesis import given, strategies\n"
+    text = DEBUGGED.replace("@kafka_simulation", "@given(count=strategies.integers())\n@kafka_simulation")
+    (tmp_path / "test_shop.py").write_text(given + text.replace("(kafka, world)", "(kafka, world, count)"))
+    arguments = "-m", "pytest", "-p", "no:cacheprovider", "test_shop.py"
+    completed = subprocess.run(
+        [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "@given above @kafka_simulation would run all seeds for each example" in completed.stdout
+    assert "draw values in the test, by `random`" in completed.stdout
+    assert "Traceback" not in completed.stdout
 
 
 @pytest.mark.slow

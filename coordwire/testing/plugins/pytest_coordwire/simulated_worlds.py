@@ -108,6 +108,12 @@ def kafka_simulation_options(
     from coordwire.timeline.story import story_lines
 
     config, item = request.config, request.node
+    if getattr(item.obj, "is_hypothesis_test", False):
+        pytest.fail(
+            "@given above @kafka_simulation would run all seeds for each example: draw values in the test, "
+            "by `random` (in a world it draws from the seed), and run more seeds",
+            pytrace=False,
+        )
     seeds = config.getoption("--kafka-seeds")
     captures = config.getoption("--kafka-captures")
     name = _UNFIT.sub("-", item.name)[:60]
