@@ -13,6 +13,7 @@ from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
 from coordwire.designs.drafts.zookeeper_steps import rebalance_reason
 from coordwire.messages.draft_2 import (
+    Draft2CommitOffsetRequest,
     Draft2CommitOffsetResponse,
     Draft2PingRequest,
     Draft2PingResponse,
@@ -399,7 +400,9 @@ def test_consumers_commit_actively() -> None:
     """Section 13: before the next ping, and without auto-commit."""
     world = World(2)
     consumer = world.join("a", auto_commit=False)
+    consumer.commit_offsets()  # it is not registered: there is nobody to ask
     world.run(200)
+    assert world.sent(Draft2CommitOffsetResponse) == []
     world.consume("a", 7)
     consumer.commit_offsets()
     world.drain("a")
@@ -468,6 +471,7 @@ def test_streams_that_are_created_once_more_go_on_where_the_consumer_was(auto_co
         for partition, offset in entry.what.partitions.items()
     }  # fmt: skip
     assert begun[("t", "1-0")] == begun[("t", "1-1")] == 8
+    assert len(world.sent(Draft2CommitOffsetRequest)) == 1  # its own, or the application's
     assert world.read("/consumers/g/offsets/t/1-0") == b"8"
     assert world.overlaps() == {}
 

@@ -317,6 +317,24 @@ def test_a_third_of_the_time_without_a_request_ends_the_fetchers() -> None:
         assert world.owned() == "aaaa"
 
 
+def test_an_attempt_fails_at_once_with_a_consumer_that_is_removed() -> None:
+    """It does not wait until the answer's time is over: the answer will not come."""
+    world = World(2, consumers="ab")
+    world.cut("b", "broker-1")
+    seen = Seen(world.coordinator)
+    world.topic("t", {number: [1] for number in range(5)})
+    run_until(world, lambda: bool(seen.messages(Draft2StopFetcherRequest, "b")))
+    world.run(3)
+    assert is_set(world, "answer", "b")
+    coordinator = world.coordinator
+    coordinator.remove(coordinator.groups["g"].members["b"])
+    world.drain("broker-1")
+    world.run(1)
+    assert times(seen.noted("RebalanceAttemptFailed"))[0] in (world.now - 1, world.now)
+    world.run(3_000)
+    assert world.owned() == "aa++a"  # it is cut off, and has not noticed
+
+
 def test_every_kind_of_request_of_the_coordinator_is_heard() -> None:
     """Section 10: "either Ping or Stop/StartFetcher"."""
     for request in (Draft2PingRequest, Draft2StopFetcherRequest, Draft2StartFetcherRequest):

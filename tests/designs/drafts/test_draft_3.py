@@ -18,6 +18,7 @@ from coordwire.errors import DecodeError
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupRequest,
     Draft3JoinGroupResponse,
+    Draft3MetadataRequest,
     Draft3MetadataResponse,
     Draft3Partition,
     Draft3PingRequest,
@@ -307,3 +308,15 @@ def test_an_answer_to_a_join_that_took_longer_than_the_session_starts_nothing() 
     world.run(20_000)
     assert world.owned() == "aabb"
     assert world.overlaps() == {}
+
+
+def test_metadata_is_read_again_while_it_pings() -> None:
+    """From the first ping on, every `metadata_refresh_ms`."""
+    world = World(3)
+    world.join("a", metadata_refresh_ms=1_000)
+    world.run(100)
+    joined = world.sent(Draft3JoinGroupResponse)[-1].time
+    world.history.clear()
+    world.run(3_500)
+    reads = [entry.time - joined for entry in world.sent(Draft3MetadataRequest)]
+    assert [round(one, -2) for one in reads] == [1_000, 2_000, 3_000]
