@@ -46,6 +46,7 @@ SHOWED = {
     193: "a consumer group's member whose commit waits in a stall",
     100_149: "another member joins during a stall, with which the others' sessions end",
     100_294: "a join phase that is asked for during a stall lasts from its end on",
+    100_418: "a member's last heartbeat is refused by a broker that loads the group",
     100_471: "sessions seem over when another member asks to join, and the coordinator has read nothing",
     100_202: "the commit of a member that is out was accepted before",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",

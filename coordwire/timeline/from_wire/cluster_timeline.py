@@ -579,7 +579,11 @@ class ClusterTimeline:
         else:
             kind = MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
-            if group is None or not self._hears(group, request_entry, code, place, asked_place):
+            if group is None:
+                return None
+            if not self._hears(group, request_entry, code, place, asked_place):
+                if request.member_epoch < 0:
+                    group.stays(request.member_id)
                 return None
             group.heartbeat(entry, request, message, place, asked_place, host_of(request_entry))
         return self._groups.current(group, request.member_id or None, place)

@@ -194,6 +194,10 @@ class ModernGroup(ModernState):
         if member_id in self.members:
             self._leaving[member_id] = place, epoch == LEAVE_FOR_NOW
 
+    def stays(self, member_id: str) -> None:
+        """A broker that is not the coordinator refused a member's last heartbeat."""
+        self._leaving.pop(member_id, None)
+
     def _leaves(self, request: Any, member_id: str, place: Seen, request_place: Seen) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
             self.remove(member_id, request_place, "left_for_now")  # its partitions wait for it: no rebalance
