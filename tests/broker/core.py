@@ -55,14 +55,14 @@ def answers_of(handler_answer: HandlerResult) -> tuple[list[Message], HandlerRun
 
 
 class Core:
-    """A cluster and what it answers."""
+    """A cluster and what it answers. A transaction ends at once unless a test says otherwise."""
 
     def __init__(self, *, topics: dict[str, int] | None = None, nodes: int = 1, **config: Any) -> None:
         self.now = 1_700_000_000_000
         numbers = count(1)
         self.cluster = ClusterState(
             clock=lambda: self.now,
-            config=BrokerConfig(**config),
+            config=BrokerConfig(**({"marker_delay_ms": 0} | config)),
             nodes=tuple(range(1, nodes + 1)),
             new_uuid=lambda: UUID(int=next(numbers) << 64 | 4 << 12),
         )

@@ -187,7 +187,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
             answer = ApiVersionsResponse.decode(body[4:], version=0)
             assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
             assert [(api.api_key, api.min_version, api.max_version) for api in answer.api_keys] == [
-                (18, 0, 4)
+                (18, 0, 5)
             ]
             good = await peer.ask(
                 ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4

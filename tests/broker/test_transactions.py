@@ -205,7 +205,18 @@ def test_what_is_prepared_can_be_seen() -> None:
     assert described(core).transaction_state == "CompleteCommit"
     assert read(core) == ([b"x"], 2)
     assert committed_offset(core, stable=True) == (3, 0)
-    assert BrokerConfig.kafka().marker_delay_ms > 0
+
+
+def test_a_transaction_straight_after_another_meets_it() -> None:
+    """By default, as on a Kafka broker."""
+    core = core_with(marker_delay_ms=BrokerConfig().marker_delay_ms)
+    client = TransactionClient(core)
+    client.init()
+    assert client.produce(b"x") == client.end() == 0
+    assert client.add("orders", 0) == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert described(core).transaction_state == "PrepareCommit"
+    core.pass_time(BrokerConfig.kafka().marker_delay_ms)
+    assert client.add("orders", 0) == 0
 
 
 def test_a_transaction_that_is_over_its_time_is_aborted() -> None:
@@ -341,7 +352,7 @@ class DiskCore(Core):
 
     def __init__(self, path: Path, now: int = 1_700_000_000_000, **config: Any) -> None:
         self.now = now
-        options: Any = FEW | config
+        options: Any = {"marker_delay_ms": 0} | FEW | config
         self.cluster: ClusterState = open_cluster(
             path, clock=lambda: self.now, config=BrokerConfig(**options), nodes=(1,)
         )
@@ -377,7 +388,7 @@ def test_a_restart_goes_on_with_a_transaction_and_completes_one_that_was_prepare
     assert read(core)[0] == [b"decided", b"going", b"on"]
     assert decided.produce(b"next") == decided.end(False) == 0
     core.stop(kill)
-    core = DiskCore(tmp_path, marker_delay_ms=0)
+    core = DiskCore(tmp_path)
     assert read(core)[0] == [b"decided", b"going", b"on"]
     fresh = TransactionClient(core)
     assert fresh.init() == 0

@@ -2,7 +2,7 @@
 
 API keys and versions: OffsetCommit 8 v2-10, OffsetFetch 9 v1-10, FindCoordinator 10 v0-6, JoinGroup 11 v0-9,
 Heartbeat 12 v0-4, LeaveGroup 13 v0-5, SyncGroup 14 v0-5, DescribeGroups 15 v0-6, ListGroups 16 v0-5,
-DeleteGroups 42 v0-2, OffsetDelete 47 v0, ConsumerGroupHeartbeat 68 v0-1, ConsumerGroupDescribe 69 v0-1,
+DeleteGroups 42 v0-3, OffsetDelete 47 v0, ConsumerGroupHeartbeat 68 v0-1, ConsumerGroupDescribe 69 v0-1,
 ShareGroupHeartbeat 76 v1, ShareGroupDescribe 77 v1, DescribeShareGroupOffsets 90 v0-1, AlterShareGroupOffsets
 91 v0, DeleteShareGroupOffsets 92 v0.
 """

@@ -1,6 +1,6 @@
 """Streams groups: what a broker does around its coordinator (KIP-1071).
 
-API keys and versions: StreamsGroupHeartbeat 88 v0, StreamsGroupDescribe 89 v0,
+API keys and versions: StreamsGroupHeartbeat 88 v0-1, StreamsGroupDescribe 89 v0-1,
 StreamsGroupTopologyDescriptionUpdate 93 v0.
 
 The internal topics that the group lacks are created for the client if it may create them, before its

@@ -1,7 +1,7 @@
 """Transactions: a producer's id, what is in its transaction, how it ends, and descriptions of transactions.
 
 API keys and versions: InitProducerId 22 v0-5, AddPartitionsToTxn 24 v0-5, AddOffsetsToTxn 25 v0-4, EndTxn 26
-v0-5, WriteTxnMarkers 27 v1-2, TxnOffsetCommit 28 v0-5, DescribeProducers 61 v0, DescribeTransactions 65 v0,
+v0-5, WriteTxnMarkers 27 v1-2, TxnOffsetCommit 28 v0-6, DescribeProducers 61 v0, DescribeTransactions 65 v0,
 ListTransactions 66 v0-2.
 
 Rules: the coordinator carries out operations; this module makes operations of requests in all versions, and

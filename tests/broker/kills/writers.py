@@ -129,8 +129,13 @@ class Ledger:
         values = [b"%d" % number]
         for partition in range(PARTITIONS):
             data = batch_of(values, base_sequence=sequence, transactional=True, **who)
-            answer = await link.once(produce_request(LEDGER, partition, data, "ledger"), 12)
-            expect("Produce", answer.responses[0].partition_responses[0].error_code)
+            request = produce_request(LEDGER, partition, data, "ledger")
+
+            async def produce(request: ProduceRequest = request) -> int:
+                answer = await link.once(request, 12)
+                return int(answer.responses[0].partition_responses[0].error_code)
+
+            await again(produce, "Produce", ErrorCode.CONCURRENT_TRANSACTIONS)
         part = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=number)
         offsets = TxnOffsetCommitRequest(
             transactional_id="ledger", group_id=READ, **who,

@@ -1,12 +1,14 @@
 """One history by its seed: a group of one kind, later perhaps of another, and what happens to it.
 
 Rules: what a step needs is decided when its time comes; a step that can't be done then is left out. A group
-that is to be deleted loses its clients first, and nothing else happens meanwhile.
+that is to be deleted loses its clients first, and nothing else happens meanwhile. The coordinator is of the
+release with which the kept seeds were found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +16,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.coordinator import CoordinatorConfig
 from coordwire.messages import DeleteGroupsRequest
 from coordwire.timeline.from_wire.group_frames import ABOUT_A_GROUP
+from tests.coordinator.oracle import RELEASE
 from tests.coordinator.stories.clients import Client
 from tests.coordinator.stories.scripts import GROUP, KINDS, LENGTH, NEWER_KINDS, Story
 from tests.coordinator.stories.world import MS, START
@@ -49,7 +52,7 @@ class History(Story):
         return times
 
     def new_world(self, config: CoordinatorConfig, failures: float) -> Cluster:
-        return Cluster(self.random, config)
+        return Cluster(self.random, replace(config, release=RELEASE))
 
     def actions(self) -> list[tuple[Callable[[], None], int]]:
         known = [(action, weight) for action, weight in super().actions() if action != self.fail_over]
