@@ -32,8 +32,7 @@ def consumer_of(bootstrap: str, name: str, **settings: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         bootstrap_servers=bootstrap,
         client_id=name,
-        auto_offset_reset="earliest",
-        **({"group_id": GROUP, "enable_auto_commit": False} | settings),
+        **({"group_id": GROUP, "enable_auto_commit": False, "auto_offset_reset": "earliest"} | settings),
     )
 
 

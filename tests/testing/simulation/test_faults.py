@@ -24,12 +24,12 @@ from coordwire.testing.simulation import (
 from coordwire.testing.simulation.runs import read_faults
 from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "simulation.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "simulation.md"
 PLAN = "".join(
     f"{line.partition('  ')[0]}\n"
     for line in re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0].splitlines()
 )
-"""The plan of the page for users."""
+"""The plan of the reference."""
 
 
 def test_a_plan_is_text_and_text_is_a_plan() -> None:
