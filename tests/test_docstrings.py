@@ -30,7 +30,8 @@ WHOLE_PAGES = ("coordwire", "coordwire.broker")
 
 PAGES = (
     "coordwire.broker.harness", "coordwire.capture", "coordwire.client", "coordwire.coordinator",
-    "coordwire.records", "coordwire.replay", "coordwire.segments", "coordwire.tap", "coordwire.timeline",
+    "coordwire.coordinator.transactions", "coordwire.dialects", "coordwire.patterns", "coordwire.records",
+    "coordwire.replay", "coordwire.segments", "coordwire.tap", "coordwire.timeline",
 )  # fmt: skip
 """The classes of these that people use have one: not those of errors, and of values, whose fields say it."""
 

@@ -139,7 +139,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--coordinator-release",
         metavar="RELEASE",
-        help="have groups as this Kafka, as 4.4.0 (default: 4.3.0)",
+        help="have groups, APIs and features as this Kafka, as 4.3.1 (default: 4.4.0, the newest)",
     )
     parser.add_argument(
         "--pcap", type=Path, metavar="FILE", help="write what is sent and received to a capture"

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from coordwire._dataclasses import dataclass
-from coordwire.coordinator.releases import full_release
+from coordwire.coordinator.releases import RELEASES, full_release
 
 __all__ = [
     "ConsumerGroupConfig",
@@ -166,8 +166,8 @@ class CoordinatorConfig:
     state of a share group's partition is initialized again if the share coordinator has not answered.
     consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a pattern's topics stay
     when no topic is created. migration_policy: of groups with members.
-    release: of Apache Kafka, whose coordinator this one equals, as "4.4.0"; "4.4" is its newest patch that is
-    known. Another one is a `ValueError`.
+    release: of Apache Kafka, whose coordinator this one equals, as "4.3.1"; by default the newest that is
+    known. "4.3" is its newest known patch, and an unknown one a `ValueError`.
     """
 
     min_session_timeout_ms: int = 6_000
@@ -192,7 +192,7 @@ class CoordinatorConfig:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
-    release: str = "4.3.0"
+    release: str = RELEASES[-1]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "release", full_release(self.release))

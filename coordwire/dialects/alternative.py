@@ -44,9 +44,17 @@ def find_alternative(name: Dialect | str) -> AlternativeDialect | None:
 
 
 class AlternativeDialect:
-    """ZooKeeper's protocol, as captures and timelines take it."""
+    """ZooKeeper's protocol, as captures and timelines take it.
+
+    >>> from coordwire.dialects import AlternativeDialect
+    >>> AlternativeDialect()
+    <AlternativeDialect zookeeper>
+    """
 
     name = str(Dialect.ZOOKEEPER)
+
+    def __repr__(self) -> str:
+        return f"<AlternativeDialect {self.name}>"
 
     def conversation(
         self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests

@@ -43,8 +43,8 @@ UNNUMBERED = {Dialect.DRAFT_3: -1, Dialect.ZOOKEEPER: 0}
 def find_dialect(
     name: Dialect | str, *, type_ids: Mapping[str, int] | None = None, auto_commit: bool | None = None
 ) -> ConnectionDialect | None:
-    """The dialect of this name, None for Kafka's own protocol. Raises `ValueError` as `ConnectionDialect`
-    does, and for type ids or auto_commit of Kafka's protocol."""
+    """The dialect of this name, None for Kafka's own protocol. Raises `ValueError` for an unknown name, for
+    type ids that are invalid, and for type ids or auto_commit of Kafka's protocol."""
     if Dialect(name) is not Dialect.KAFKA:
         return ConnectionDialect(name, type_ids=type_ids, auto_commit=auto_commit)
     if type_ids is not None or auto_commit is not None:
@@ -53,8 +53,14 @@ def find_dialect(
 
 
 class ConnectionDialect:
-    """A dialect, for a connection, a capture or a timeline:
-    `Connection(role, dialect=ConnectionDialect("draft-1"))`.
+    """A dialect, for a connection, a capture or a timeline.
+
+    >>> from coordwire import Connection
+    >>> from coordwire.dialects import ConnectionDialect
+    >>> dialect = ConnectionDialect("draft-1")
+    >>> dialect
+    <ConnectionDialect draft-1>
+    >>> client = Connection("client", dialect=dialect)
 
     In the drafts the server is the coordinator, which sends requests over the client's connection. type_ids:
     by the request's name ("Ping"), where they differ from the reconstructed ones. auto_commit: whether the
@@ -71,6 +77,9 @@ class ConnectionDialect:
     ) -> None:
         self.grammar = Grammar(dialect, type_ids)
         self.auto_commit = auto_commit
+
+    def __repr__(self) -> str:
+        return f"<ConnectionDialect {self.name}>"
 
     @property
     def name(self) -> str:

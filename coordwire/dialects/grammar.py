@@ -37,7 +37,7 @@ from coordwire.dialects.frames import (
     ZooKeeperCall,
     opposite,
 )
-from coordwire.errors import DecodeError, Deviation, EncodeError
+from coordwire.errors import DecodeError, Deviation, EncodeError, counted
 from coordwire.messages import find_message
 
 __all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "opposite"]
@@ -149,6 +149,11 @@ class Grammar:
     that the dialect does not have, an id beyond int16, or an id given to two calls, and for any of ZooKeeper.
 
     number_field: the field with the number by which an answer names its request; None if there is none.
+
+    >>> from coordwire.dialects import Grammar
+    >>> grammar = Grammar("draft-3")
+    >>> grammar
+    <Grammar draft-3: 3 calls>
     """
 
     def __init__(self, dialect: Dialect | str, type_ids: Mapping[str, int] | None = None) -> None:
@@ -175,6 +180,9 @@ class Grammar:
             self._by_message[call.request] = call, "request"
             if call.response is not None:
                 self._by_message[call.response] = call, "response"
+
+    def __repr__(self) -> str:
+        return f"<Grammar {self.dialect}: {counted(len(self.calls), 'call')}>"
 
     def find(self, message: object) -> tuple[Call, Direction]:
         """The call that a message belongs to, and its direction.

@@ -45,11 +45,19 @@ class RegularExpression:
 
     anywhere: whether a part of a text may match; else the whole text must. max_work: what one character of a
     text costs at most: visits of instructions and of what they lead to, and look-ups in sets.
+
+    >>> from coordwire.patterns import RegularExpression
+    >>> pattern = RegularExpression("orders-[0-9]+")
+    >>> pattern
+    <RegularExpression 'orders-[0-9]+'>
+    >>> pattern.matches("orders-17"), pattern.matches("my-orders-17")
+    (True, False)
     """
 
     def __init__(
         self, text: str, *, anywhere: bool = False, max_instructions: int = MAX_INSTRUCTIONS
     ) -> None:
+        self._source = text
         program = self._program = parsed(text, min(max_instructions, MAX_INSTRUCTIONS))
         self._anywhere = anywhere
         sets = {instruction for instruction in program if isinstance(instruction, CharacterSet)}
@@ -59,6 +67,9 @@ class RegularExpression:
         self.max_work = 2 * (len(program) + 1) + ways + sum(charset.work for charset in sets)
         self._start = array(_NUMBER, (_BEGINNING, 0)).tobytes()
         self._drop()
+
+    def __repr__(self) -> str:
+        return f"<RegularExpression {self._source!r}>"
 
     def matches(self, text: str) -> bool:
         match = PatternMatch(self, text)
@@ -161,7 +172,15 @@ class RegularExpression:
 
 
 class PatternMatch:
-    """A text on its way through a pattern. result: None as long as it is not known."""
+    """A text on its way through a pattern. result: None as long as it is not known.
+
+    >>> from coordwire.patterns import PatternMatch, RegularExpression
+    >>> match = PatternMatch(RegularExpression("orders-.*"), "orders-eu")
+    >>> while match.result is None:
+    ...     work = match.advance(100)
+    >>> match
+    <PatternMatch of 'orders-.*': True>
+    """
 
     __slots__ = ("_pattern", "_position", "_state", "_text", "result")
 
@@ -171,6 +190,9 @@ class PatternMatch:
         self._position = 0
         self._state = pattern._start
         self.result: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"<PatternMatch of {self._pattern._source!r}: {self.result}>"
 
     def advance(self, amount: int) -> int:
         """Go on until the result is known or so much work is done, which one character may exceed.
@@ -202,7 +224,15 @@ class PatternMatch:
 
 
 class PatternSelection:
-    """The names, of many, that a pattern matches: found in turns. is_done: whether `names` are all."""
+    """The names, of many, that a pattern matches: found in turns. is_done: whether `names` are all.
+
+    >>> from coordwire.patterns import PatternSelection, RegularExpression
+    >>> selection = PatternSelection(RegularExpression("orders-.*"), ["orders-eu", "bills", "orders-us"])
+    >>> while not selection.is_done:
+    ...     work = selection.advance(100)
+    >>> selection
+    <PatternSelection by 'orders-.*': done, matched 2>
+    """
 
     def __init__(self, pattern: RegularExpression, names: Iterable[str]) -> None:
         self._pattern = pattern
@@ -211,6 +241,10 @@ class PatternSelection:
         self._match: PatternMatch | None = None
         self.names: list[str] = []
         self.is_done = False
+
+    def __repr__(self) -> str:
+        state = "done" if self.is_done else "under way"
+        return f"<PatternSelection by {self._pattern._source!r}: {state}, matched {len(self.names)}>"
 
     def advance(self, amount: int) -> int:
         """Do so much work, which one character may exceed; return the work that was done."""

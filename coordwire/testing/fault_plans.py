@@ -40,6 +40,7 @@ _TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h)")
 
 FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
     "crash": (1, None, "", ""),
+    "stop": (1, None, "([0-9]{1,6})?", "no more, or a number of awaits"),
     "freeze": (1, True, "", ""),
     "cut": (2, True, "", ""),
     "block": (2, True, "", ""),

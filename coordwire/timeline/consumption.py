@@ -49,7 +49,7 @@ class Consumption:
         self._consumed: set[TopicPartition] = set()
         self._sharers: dict[TopicPartition, _Sharers] = {}
         self._idle: dict[TopicPartition, int] = {}
-        self._ended: OrderedDict[str, tuple[Owned, int]] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[Owned, int, int]] = OrderedDict()
         self._gaps: list[Idle] = []
 
     def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
@@ -136,17 +136,27 @@ class Consumption:
         if before is not None and not before <= partitions:
             self.has(member_id, before & partitions, time_ns)
 
-    def ends(self, member_id: str, time_ns: int | None, *, is_known: bool = False) -> None:
-        """Take all partitions away from a member. is_known: whether it did not live any longer than that."""
+    def ends(self, member_id: str, time_ns: int | None, *, session_ns: int = 0) -> None:
+        """Take all partitions away from a member. session_ns: a request of it within so long after that shows
+        that it lived on; 0 for none."""
         if member_id in self._of:
-            if time_ns is not None and not is_known:
-                remember(self._ended, member_id, (self._of[member_id], time_ns), MOST_ENDED)
+            if time_ns is not None and session_ns:
+                remember(self._ended, member_id, (self._of[member_id], time_ns, session_ns), MOST_ENDED)
             self.has(member_id, frozenset(), time_ns)
+
+    def asks(self, member_id: str, time_ns: int | None) -> None:
+        """A member that is out sent a request: it was silent until then, or lived on."""
+        if member_id not in self._ended or time_ns is None:
+            return
+        partitions, since_ns, session_ns = self._ended[member_id]
+        self.lived_until(member_id, time_ns if time_ns - since_ns <= session_ns else None)
+        if time_ns - since_ns <= session_ns:
+            self._ended[member_id] = partitions, max(since_ns, time_ns), session_ns
 
     def lived_until(self, member_id: str, time_ns: int | None) -> None:
         """A member that is out consumed until then, and not only until it was taken to be out: what is idle
         since that time is so for less."""
-        partitions, since_ns = self._ended.pop(member_id, (_NOTHING, 0))
+        partitions, since_ns, _ = self._ended.pop(member_id, (_NOTHING, 0, 0))
         if time_ns is None or time_ns <= since_ns:
             return
         for partition in partitions:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
@@ -41,6 +42,7 @@ from coordwire.timeline.evidence import MemberName, Seen, remember
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
+from coordwire.timeline.stalls import STALL_NS
 
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
@@ -215,6 +217,7 @@ class Group:
         if member is None:
             asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
+            self.consumption.asks(member_id, time_ns)
         elif time_ns is not None and (renews or member.classic):
             member.unread = member.unread or place
             asked_ns = member.asked_ns
@@ -229,6 +232,16 @@ class Group:
         self.unanswered[place] = flow
         if len(self.unanswered) > MOST_UNANSWERED:
             self.unanswered.popitem(last=False)
+
+    def may_stall(self, place: Seen) -> bool:
+        """Whether requests have waited for seconds, and none that came after them was answered in time: what
+        comes now may not be read yet."""
+        now_ns, prompt_ns = place.time_ns or 0, self.clocks.stalls.prompt_ns
+        for request_place in islice(self.unanswered, MOST_LATE):
+            asked_ns = request_place.time_ns or 0
+            if asked_ns > prompt_ns:
+                return now_ns - asked_ns >= STALL_NS
+        return False
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next
@@ -272,7 +285,8 @@ class Group:
         member = self.members.get(member_id)
         if inferred and member is not None:
             until_ns = self._alive_until_ns(member, place)
-            self.consumption.ends(member_id, until_ns, is_known=self.fell_silent(member))
+            session_ns = 0 if self.fell_silent(member) else self.session_ns(member)
+            self.consumption.ends(member_id, until_ns, session_ns=session_ns)
         else:
             self.consumption.ends(member_id, place.time_ns)
         if departure != "left_for_now":
@@ -315,14 +329,18 @@ class Group:
         if self.holes.count:
             return
         member = self.members.get(member_id)
-        if member is None and member_id in self._asked_ns:
-            return  # it asked again once it was out: it may have been silent until then
         if member is None:
             self.consumption.lived_until(member_id, place.time_ns)
         elif self.fell_silent(member):
-            self.consumption.ends(member_id, member.silence[0], is_known=True)
+            self.consumption.ends(member_id, member.silence[0])
         else:
             self.consumption.ends(member_id, place.time_ns)
+
+    def is_accepted_late(self, member_id: str, place: Seen) -> None:
+        """A request of a member that is out was accepted: its coordinator read it before, and it consumed
+        until then."""
+        if not self.holes.count:
+            self.consumption.lived_until(member_id, place.time_ns)
 
     def goes(
         self,

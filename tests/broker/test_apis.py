@@ -338,7 +338,7 @@ def test_each_version_is_answered(key: int, version: int) -> None:
 
 
 def test_the_offered_versions_are_those_that_are_handled() -> None:
-    response = versions_response(FeatureLevels())
+    response = versions_response(FeatureLevels({}), "4.4")
     offered = {api_key.api_key: (api_key.min_version, api_key.max_version) for api_key in response.api_keys}
     handled = {key: (api.first, api.last) for key, api in APIS.items()}
     assert offered.pop(0) == (0, 13)  # what librdkafka needs to see

@@ -25,8 +25,8 @@ from tests.broker.core import Core
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 NEWEST = {
     "group.version": 1,
-    "metadata.version": 30,
-    "share.version": 1,
+    "metadata.version": 33,
+    "share.version": 2,
     "streams.version": 1,
     "transaction.version": 2,
 }
@@ -72,8 +72,8 @@ def test_a_feature_of_level_0_is_not_announced_as_finalized() -> None:
     _, levels = announced(core)
     assert levels == {
         "group.version": 1,
-        "metadata.version": 30,
-        "share.version": 1,
+        "metadata.version": 33,
+        "share.version": 2,
         "streams.version": 1,
     }
 
@@ -99,11 +99,11 @@ def test_what_changes_nothing_leaves_the_epoch(
 @pytest.mark.parametrize(
     ("level", "kind", "reason"),
     [
-        (31, UPGRADE, "Invalid update version 31 for feature metadata.version."
-                      " Local controller 1 only supports versions 7-30"),
-        (29, SAFE, "Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested"
+        (34, UPGRADE, "Invalid update version 34 for feature metadata.version."
+                      " Local controller 1 only supports versions 7-33"),
+        (32, SAFE, "Unsupported metadata.version downgrade from 33 to 32. Refusing to perform the requested"
                    " downgrade because it might delete metadata information."),
-        (29, UNSAFE, "Unsupported metadata.version downgrade from 30 to 29. Unsafe metadata downgrade is not"
+        (32, UNSAFE, "Unsupported metadata.version downgrade from 33 to 32. Unsafe metadata downgrade is not"
                      " supported in this version."),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
@@ -42,7 +43,14 @@ from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
 from coordwire.tap import Tap
-from coordwire.timeline.events import Cause, MemberJoined, MemberLeft, RebalanceBegan, TopicPartition
+from coordwire.timeline.events import (
+    Cause,
+    ClusterFound,
+    MemberJoined,
+    MemberLeft,
+    RebalanceBegan,
+    TopicPartition,
+)
 from coordwire.timeline.from_log.events import log_timeline
 
 KINDS = {"rebalanceBegan", "rebalanceEnded", "memberLeft", "memberJoined", "offsetCommitted"}
@@ -329,6 +337,42 @@ def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:
     words = "m was silent for longer than its session timeout (seen by the tap)"
     assert next(board.views()).cause == f"last rebalance 00:00:00.0: {words}"
     assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics()
+
+
+def foreign(cluster: str | None, member: str, client: str = "c") -> MemberJoined:
+    return replace(joins(member, 1), cluster=cluster, client_id=client)
+
+
+def test_a_tap_of_two_clusters_has_rows_for_both() -> None:
+    """The second one shows itself after some events of the first, which is the log's."""
+    board = GroupBoard()
+    board.cluster = "own"
+    board.add(joins("m1", 1))
+    board.add_tapped(foreign(None, "m1"))
+    found = ClusterFound(group="", time_ns=2, source="tap", number=2, cluster="own")
+    board.add_tapped(found)
+    board.add_tapped(foreign("own", "m1"))
+    board.add_tapped(foreign("other", "m9", "d"))
+    assert [(view.group, view.members) for view in board.views()] == [
+        ("g in cluster own", ("#1 (c)",)),
+        ("g in cluster other", ("#1 (d)",)),
+    ]
+    board.measure({})
+    assert 'coordwire_group_members{group="g"} 1' in board.metrics()
+    assert 'coordwire_group_members{group="g",cluster="other"} 1' in board.metrics()
+    assert 'coordwire_group_rebalances_total{group="g",cluster="other"' not in board.metrics()
+
+
+def test_what_a_tap_showed_first_may_be_of_another_cluster_than_the_log() -> None:
+    board = GroupBoard()
+    board.cluster = "own"
+    board.add(joins("m1", 1))
+    board.add_tapped(foreign(None, "m9", "d"))
+    board.add_tapped(ClusterFound(group="", time_ns=2, source="tap", number=2, cluster="other"))
+    assert [(view.group, len(view.members)) for view in board.views()] == [
+        ("g in cluster own", 1),
+        ("g in cluster other", 1),
+    ]
 
 
 def test_what_is_not_a_capture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

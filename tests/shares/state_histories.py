@@ -31,6 +31,7 @@ from coordwire.messages import initialize_share_group_state as initialization
 from coordwire.messages import read_share_group_state as reading
 from coordwire.messages import read_share_group_state_summary as summary
 from coordwire.messages import write_share_group_state as writing
+from tests.coordinator.oracle import RELEASE
 
 __all__ = ["Generator", "Replayer", "history", "normalized", "readable"]
 
@@ -46,7 +47,7 @@ class Replayer:
     """One shard of ours, and its log."""
 
     def __init__(self) -> None:
-        self.shard = ShareStateShard(now=START)
+        self.shard = ShareStateShard(now=START, config=ShareStateConfig(release=RELEASE))
         self.topics: dict[UUID, TopicImage] = {}
         self.log: list[tuple[int, bytes, bytes | None]] = []
         self.end = 0
@@ -60,7 +61,9 @@ class Replayer:
         self.lines = []
         if words[0] == "new":
             self.__init__()  # type: ignore[misc]
-            config = ShareStateConfig(updates_per_snapshot=int(words[1]), cold_ms=int(words[2]))
+            config = ShareStateConfig(
+                updates_per_snapshot=int(words[1]), cold_ms=int(words[2]), release=RELEASE
+            )
             self.shard = ShareStateShard(now=START, config=config)
             self.shard.load([])
             return []

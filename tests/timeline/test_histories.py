@@ -41,14 +41,18 @@ SHOWED = {
     604: "a group is deleted just after a stall in which its last member left",
     431: "a stall that only the commit of a streams group's member shows",
     282: "a request that was never answered is of a stall that was over",
+    41: "a streams group's member whose commit waits in a stall is out before its answer",
+    163: "a member that asked once it was out, and had been heard shortly before",
+    193: "a consumer group's member whose commit waits in a stall",
+    100_149: "another member joins during a stall, with which the others' sessions end",
+    100_294: "a join phase that is asked for during a stall lasts from its end on",
+    100_471: "sessions seem over when another member asks to join, and the coordinator has read nothing",
+    100_202: "the commit of a member that is out was accepted before",
+    100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
 """Histories that a timeline was wrong about, and what they have."""
 
 OPEN = {
-    41: "a member that asked once it was out, and had been heard shortly before",
-    163: "the same in a consumer group",
-    193: "the same of several members",
-    194: "the same after a stall",
     80: "members whose leaving a move refused are not out when another joins during a stall",
     85: "two static members of one name join one after the other, before either is answered",
     94: "a topic grows while the only member of a share group is silent",

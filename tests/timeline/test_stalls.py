@@ -5,6 +5,8 @@ Scripted: sessions of 6 s, heartbeats each 1.5 s until 12 s, and from 13.5 s on 
 
 from __future__ import annotations
 
+import pytest
+
 from coordwire.capture.entries import FrameEntry
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -14,6 +16,7 @@ from coordwire.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
 )
+from coordwire.messages.offset_commit import OffsetCommitResponsePartition, OffsetCommitResponseTopic
 from coordwire.timeline.events import (
     CoordinatorStalled,
     GroupEvent,
@@ -304,6 +307,14 @@ def test_each_address_of_a_broker_costs_the_same_in_a_group_of_many() -> None:
     assert_linear(addresses, lambda script: script.events(ends=True), n=100)
 
 
+def beating(member: str) -> ConsumerGroupHeartbeatRequest:
+    """A heartbeat in epoch 2 that says nothing else."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id=member, member_epoch=2, instance_id=None, rack_id=None,
+        subscribed_topic_names=None, subscribed_topic_regex=None, server_assignor=None, topic_partitions=None,
+    )  # fmt: skip
+
+
 def test_a_late_answer_of_a_past_epoch_lets_nobody_in_again() -> None:
     """b's request waits, its session ends, a has its partition; then b is answered of the epoch before."""
     script = Script()
@@ -313,11 +324,7 @@ def test_a_late_answer_of_a_past_epoch_lets_nobody_in_again() -> None:
     for script.now in (5, 10, 15, 20, 25, 30, 35, 40, 45):
         beat(script, "a", 2, 2)
     script.now = 4
-    request = ConsumerGroupHeartbeatRequest(
-        group_id="g", member_id="b", member_epoch=2, instance_id=None, rack_id=None,
-        subscribed_topic_names=None, subscribed_topic_regex=None, server_assignor=None, topic_partitions=None,
-    )  # fmt: skip
-    late = script.ask(request, "b")
+    late = script.ask(beating("b"), "b")
     script.now = 50
     beat(script, "a", 2, 3, given=[0, 1])
     script.now = 55
@@ -331,3 +338,47 @@ def test_a_late_answer_of_a_past_epoch_lets_nobody_in_again() -> None:
     events = script.events(ends=True)
     assert [event.member_id for event in only(events, MemberJoined)] == ["a", "b"]
     assert [event.member_id for event in only(events, MemberLeft)] == ["b"]
+
+
+@pytest.mark.parametrize("error_code", [0, UNKNOWN_MEMBER_ID])
+def test_a_member_whose_commit_waits_in_a_stall_consumes_until_its_answer(error_code: int) -> None:
+    """All sessions are over when the coordinator goes on; another's answer shows that first."""
+    script = Script()
+    beat(script, "a", 0, 1, topics=["orders"], given=[0])
+    beat(script, "b", 0, 2, topics=["orders"], given=[1])
+    beat(script, "a", 1, 2)
+    script.now = 5
+    commit = script.ask(
+        OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=2, member_id="b", topics=[]), "b"
+    )
+    waiting = script.ask(beating("a"), "a")
+    script.now = 60
+    script.answer(waiting, ConsumerGroupHeartbeatResponse(error_code=UNKNOWN_MEMBER_ID))
+    part = OffsetCommitResponsePartition(error_code=error_code)
+    topics = [OffsetCommitResponseTopic(name="orders", partitions=[part])]
+    script.answer(commit, OffsetCommitResponse(topics=topics))
+    script.now = 61
+    beat(script, "a", 0, 5, topics=["orders"], given=[0, 1])
+    beat(script, "a", 5, 5, owns=[0, 1])
+    gaps = [gap for event in only(script.events(ends=True), RebalanceEnded) for gap in event.idle]
+    assert {gap.partition: seconds(gap.since_ns) for gap in gaps} == {0: 60, 1: 60}
+
+
+def test_a_member_that_asks_soon_after_its_last_request_lived_meanwhile() -> None:
+    """It is out, as another's answer shows; it asks again before it is told so itself."""
+    script = Script()
+    beat(script, "a", 0, 1, topics=["orders"], given=[0])
+    beat(script, "b", 0, 2, topics=["orders"], given=[1])
+    beat(script, "a", 1, 2)
+    script.now = 5
+    waiting = script.ask(beating("a"), "a")
+    script.now = 20
+    script.ask(beating("b"), "b")
+    script.now = 52
+    script.answer(waiting, ConsumerGroupHeartbeatResponse(error_code=UNKNOWN_MEMBER_ID))
+    beat(script, "b", 2, 0, error_code=UNKNOWN_MEMBER_ID)
+    script.now = 61
+    beat(script, "a", 0, 5, topics=["orders"], given=[0, 1])
+    beat(script, "a", 5, 5, owns=[0, 1])
+    gaps = [gap for event in only(script.events(ends=True), RebalanceEnded) for gap in event.idle]
+    assert {gap.partition: seconds(gap.since_ns) for gap in gaps} == {0: 52, 1: 52}

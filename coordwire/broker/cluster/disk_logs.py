@@ -16,14 +16,13 @@ unless it is set.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
-from coordwire.broker.cluster.facts import FEATURES
 from coordwire.broker.cluster.log_places import LogDirectory
 from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
@@ -40,6 +39,7 @@ from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.broker.settings.released_features import Feature, features_of
 from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
@@ -106,7 +106,7 @@ def open_cluster(
     path: Path, *, clock: Callable[[], int], config: BrokerConfig, nodes: Sequence[int]
 ) -> ClusterState:
     """A cluster whose logs are in a folder, new or as it was left. Raises `OSError`, `DataFolderError`."""
-    logs = DiskLogs(path, nodes, clock)
+    logs = DiskLogs(path, nodes, clock, features_of(config.release))
     try:
         cluster = ClusterState(clock=clock, config=config, nodes=nodes, logs=logs, cluster_id=logs.cluster_id)
         logs.load(cluster)
@@ -120,7 +120,14 @@ def open_cluster(
 class DiskLogs:
     """The place of a cluster's logs."""
 
-    def __init__(self, path: Path, nodes: Sequence[int], clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        nodes: Sequence[int],
+        clock: Callable[[], int],
+        features: Mapping[str, Feature],
+    ) -> None:
+        """features: of a folder that is new."""
         self._clock = clock
         self._nodes = sorted(nodes)
         self.folders: dict[int, DataFolder] = {}
@@ -133,21 +140,20 @@ class DiskLogs:
                 place = path if len(self._nodes) == 1 else path / f"node-{node}"
                 folder = self.folders[node] = DataFolder(place, cluster_id=self.cluster_id, node_id=node)
                 self.cluster_id = folder.cluster_id
-            self._metadata, image = self._open_metadata()
+            self._metadata, image = self._open_metadata(features)
         except BaseException:
             self.abandon()
             raise
         self._image = image
         self._writer = MetadataWriter(image)
 
-    def _open_metadata(self) -> tuple[PartitionLog, MetadataImage]:
+    def _open_metadata(self, features: Mapping[str, Feature]) -> tuple[PartitionLog, MetadataImage]:
         folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
         if not os.path.lexists(folder):
             log = create_log(folder, _METADATA_ID, SegmentRules())
             self._opened[log] = None
-            _write(
-                log, first_records({name: element.level for name, element in FEATURES.items()}), self._clock()
-            )
+            levels = {name: feature.level for name, feature in features.items() if feature.level}
+            _write(log, first_records(levels), self._clock())
             del self._opened[log]
             return log, MetadataImage()
         log = load_log(folder, SegmentRules())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, ItemsView, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from coordwire._dataclasses import dataclass
@@ -20,50 +19,30 @@ from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic, metr
 from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.broker.settings.released_features import Feature, features_of
 from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
 
 __all__ = [
-    "FEATURES",
-    "METADATA_VERSION",
     "ClusterFacts",
     "ClusterNode",
-    "Feature",
     "FeatureLevels",
     "LogDirState",
 ]
 
 
-METADATA_VERSION = "metadata.version"
-
-
-class Feature(NamedTuple):
-    """The levels that are supported: the first, and the newest, by which a new cluster runs."""
-
-    first: int
-    level: int
-
-
-FEATURES = {
-    "group.version": Feature(0, 1),
-    METADATA_VERSION: Feature(7, 30),
-    "share.version": Feature(0, 1),
-    "streams.version": Feature(0, 1),
-    "transaction.version": Feature(0, 2),
-}
-"""As of Kafka 4.3: KIP-848, 4.3-IV0, KIP-932, KIP-1071, and KIP-890 with an epoch a transaction."""
-
-
 class FeatureLevels:
-    """The finalized levels of a cluster. epoch: raised with each change."""
+    """The finalized levels of a cluster. supported: by the release. epoch: raised with each change."""
 
-    def __init__(self) -> None:
+    def __init__(self, supported: Mapping[str, Feature]) -> None:
+        self.supported = supported
         self.epoch = 1
-        self._levels = {name: feature.level for name, feature in FEATURES.items()}
+        self._levels = {name: feature.level for name, feature in supported.items()}
 
     def __getitem__(self, name: str) -> int:
-        return self._levels[name]
+        """The level of a feature; 0 where the release does not have it."""
+        return self._levels.get(name, 0)
 
     def items(self) -> ItemsView[str, int]:
         return self._levels.items()
@@ -130,7 +109,7 @@ class ClusterFacts:
         self.names_by_metric: dict[str, dict[str, None]] = {}
         """The topics of each name in metrics."""
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
-        self.features = FeatureLevels()
+        self.features = FeatureLevels(features_of(self.config.release))
         self.scram = ScramCredentials(self.config.users)
         self.authorizer = self.config.made_authorizer()
         self.fetch_sessions = {

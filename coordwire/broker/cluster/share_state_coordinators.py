@@ -21,7 +21,8 @@ from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.coordinator import Append
-from coordwire.coordinator.share_state import ShareStateShard
+from coordwire.coordinator.releases import rules_of
+from coordwire.coordinator.share_state import ShareStateConfig, ShareStateShard
 from coordwire.coordinator.share_state.requests import OPERATIONS
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
@@ -73,7 +74,8 @@ class ShareStateCoordinators:
         if slot is None:
             facts = self._facts
             partition = self._topic().partitions[index]
-            shard = ShareStateShard(now=facts.clock())
+            config = ShareStateConfig(release=facts.config.coordinator.release)
+            shard = ShareStateShard(now=facts.clock(), config=config)
             shard.set_topics(facts.image())
             try:
                 shard.load(_records(partition), end_offset=partition.log.end_offset)
@@ -103,12 +105,13 @@ class ShareStateCoordinators:
             states = [data(topic_id=topic_id, partitions=part) for topic_id, part in topics.items()]
             if node is not None and self._topic().partitions[index].leader != node:
                 code = int(ErrorCode.NOT_COORDINATOR)
+                rules = rules_of(self._facts.config.coordinator.release)
                 for topic_id, part in topics.items():
                     results.setdefault(topic_id, []).extend(
                         operation.partition_result(
                             partition=partition.partition,
                             error_code=code,
-                            error_message=operation.failure(code),
+                            error_message=operation.failure(code, rules),
                         )
                         for partition in part
                     )

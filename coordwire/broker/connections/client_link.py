@@ -135,7 +135,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._run: HandlerRun[Message | None] | None = None
         """Its handler, if that waits."""
         self._sasl = SaslSession(hub.sasl) if hub.sasl.offered else None
-        self._release = hub.cluster.config.as_of
+        self._release = hub.cluster.config.release
         self._apis = offered(self._release)
 
     @property

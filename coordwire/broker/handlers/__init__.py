@@ -1,8 +1,9 @@
 """The answers of a broker to each API: one table, and a small module for each family of APIs.
 
-Rules: the versions are those that Kafka 4.3 offers, beside two APIs of 4.4; where Kafka has dropped
-old ones, so has this. A handler reads and changes the `ClusterState` and returns an answer; it knows no
-socket. A handler that may wait is an `async def` that awaits a `Promise` of the cluster.
+Rules: the versions are those that the newest release of Kafka offers, and of an older release those that it
+had; where Kafka has dropped old ones, so has this. A handler reads and changes the `ClusterState` and returns
+an answer; it knows no socket. A handler that may wait is an `async def` that awaits a `Promise` of the
+cluster.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from coordwire.broker.cluster.facts import FEATURES, FeatureLevels
+from coordwire.broker.cluster.facts import FeatureLevels
 from coordwire.broker.handlers.acls_api import create_acls, delete_acls, describe_acls
 from coordwire.broker.handlers.api_call import ApiCall, Handler, InvalidRequest
 from coordwire.broker.handlers.clients_api import (
@@ -62,7 +63,7 @@ from coordwire.broker.handlers.transactions_api import (
     list_transactions,
     write_markers,
 )
-from coordwire.broker.settings.offered_versions import names_software, offered_keys, refused_versions
+from coordwire.broker.settings.offered_versions import offered_keys, refused_versions, versions_refusal
 from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
@@ -82,9 +83,6 @@ __all__ = [
 ]
 
 
-_FEATURES_SINCE = "4.0"
-"""The release from which on clients look for group.version and transaction.version."""
-
 _OWN_VERSIONS_SINCE = "2.4"
 """From here on a refused version of ApiVersions is answered with the versions of that API (KIP-511)."""
 
@@ -98,16 +96,15 @@ class Api(NamedTuple):
 
 
 def api_versions(call: ApiCall) -> ApiVersionsResponse:
-    if not names_software(call.request, call.version):
-        return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
-    return versions_response(call.cluster.features, call.cluster.config.as_of)
+    error = versions_refusal(call.request, call.version, call.cluster.cluster_id, call.node)
+    if error:
+        return ApiVersionsResponse(error_code=int(error))
+    return versions_response(call.cluster.features, call.cluster.config.release)
 
 
 @cache
-def offered(release: str | None) -> Mapping[int, Api]:
-    """The APIs of a broker; release: of an older Kafka, whose newest versions are the newest here."""
-    if release is None:
-        return APIS
+def offered(release: str) -> Mapping[int, Api]:
+    """The APIs of a broker as of a release of Kafka, whose newest versions are the newest here."""
     newest = newest_versions(release)
     return {
         key: api._replace(last=min(api.last, newest[key]))
@@ -128,28 +125,27 @@ def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
     )
 
 
-def unsupported_versions_response(release: str | None = None) -> ApiVersionsResponse:
+def unsupported_versions_response(release: str) -> ApiVersionsResponse:
     """The answer to a version of ApiVersions that is not offered."""
     own = None
-    if release is None or release >= _OWN_VERSIONS_SINCE:
+    if release >= _OWN_VERSIONS_SINCE:
         api = offered(release)[ApiKey.API_VERSIONS]
         own = api.first, api.last
     return refused_versions(own)
 
 
-def versions_response(levels: FeatureLevels, release: str | None = None) -> ApiVersionsResponse:
+def versions_response(levels: FeatureLevels, release: str) -> ApiVersionsResponse:
     """The answer to ApiVersions. levels: of the cluster's features."""
-    known = release is None or release >= _FEATURES_SINCE
     return ApiVersionsResponse(
         api_keys=offered_keys((key, api.first, api.last) for key, api in offered(release).items()),
         supported_features=[
-            SupportedFeatureKey(name=name, min_version=element.first, max_version=element.level)
-            for name, element in (FEATURES if known else {}).items()
+            SupportedFeatureKey(name=name, min_version=feature.first, max_version=feature.newest)
+            for name, feature in levels.supported.items()
         ],
-        finalized_features_epoch=levels.epoch if known else -1,
+        finalized_features_epoch=levels.epoch if levels.supported else -1,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in (levels if known else {}).items()
+            for name, level in levels.items()
             if level > 0
         ],
     )
@@ -170,7 +166,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_GROUPS: Api(0, 6, groups),
     ApiKey.LIST_GROUPS: Api(0, 5, groups),
     ApiKey.SASL_HANDSHAKE: Api(0, 1, no_handshake),
-    ApiKey.API_VERSIONS: Api(0, 4, api_versions),
+    ApiKey.API_VERSIONS: Api(0, 5, api_versions),
     ApiKey.CREATE_TOPICS: Api(2, 7, create_topics),
     ApiKey.DELETE_TOPICS: Api(1, 6, delete_topics),
     ApiKey.DELETE_RECORDS: Api(0, 2, delete_records),
@@ -180,7 +176,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.ADD_OFFSETS_TO_TXN: Api(0, 4, add_offsets),
     ApiKey.END_TXN: Api(0, 5, end_transaction),
     ApiKey.WRITE_TXN_MARKERS: Api(1, 2, write_markers),
-    ApiKey.TXN_OFFSET_COMMIT: Api(0, 5, commit_offsets),
+    ApiKey.TXN_OFFSET_COMMIT: Api(0, 6, commit_offsets),
     ApiKey.DESCRIBE_ACLS: Api(1, 3, describe_acls),
     ApiKey.CREATE_ACLS: Api(1, 3, create_acls),
     ApiKey.DELETE_ACLS: Api(1, 3, delete_acls),
@@ -194,7 +190,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.RENEW_DELEGATION_TOKEN: Api(1, 2, renew_token),
     ApiKey.EXPIRE_DELEGATION_TOKEN: Api(1, 2, expire_token),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(1, 3, describe_tokens),
-    ApiKey.DELETE_GROUPS: Api(0, 2, groups),
+    ApiKey.DELETE_GROUPS: Api(0, 3, groups),
     ApiKey.ELECT_LEADERS: Api(0, 2, elect_leaders),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(0, 1, incrementally_alter_settings),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(0, 1, alter_reassignments),
@@ -217,8 +213,8 @@ APIS: Mapping[int, Api] = {
     ApiKey.PUSH_TELEMETRY: Api(0, 0, push_telemetry),
     ApiKey.LIST_CONFIG_RESOURCES: Api(0, 1, list_resources),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 0, heartbeat_of_streams),
-    ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 0, describe_streams),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 1, heartbeat_of_streams),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 1, describe_streams),
     ApiKey.ADD_RAFT_VOTER: Api(0, 1, add_voter),
     ApiKey.REMOVE_RAFT_VOTER: Api(0, 0, remove_voter),
     ApiKey.SHARE_GROUP_HEARTBEAT: Api(1, 1, groups),

@@ -5,18 +5,18 @@ v0-1, RemoveRaftVoter 81 v0, UnregisterController 94 v0.
 
 Rules: the quorum of a KRaft cluster is one node here, the controller, whose voters never change: its
 kraft.version is 0. A broker that is unregistered stays, as one that still runs would register again.
-UpdateFeatures changes all levels of a
-request or none; of a feature that is named twice the last update counts. A level is announced by ApiVersions
-and has no other effect. metadata.version cannot be lowered: its newest level has records that older ones do
-not have.
+UpdateFeatures changes all levels of a request or none; of a feature that is named twice the last update
+counts. A level is announced by ApiVersions and has no other effect. metadata.version cannot be lowered: its
+newest level has records that older ones do not have.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.broker.cluster.facts import FEATURES, METADATA_VERSION, FeatureLevels
+from coordwire.broker.cluster.facts import FeatureLevels
 from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.settings.released_features import METADATA_VERSION, QUORUM_VERSION
 from coordwire.enums import ErrorCode, FeatureUpgradeType
 from coordwire.messages import (
     AddRaftVoterRequest,
@@ -89,17 +89,19 @@ def _refusal(update: FeatureUpdateKey, levels: FeatureLevels, controller: int) -
         return f"{prefix} The controller does not support the given upgrade type."
     if level < 0:
         return f"{prefix} A feature version cannot be less than 0."
-    feature = FEATURES.get(name)
+    feature = levels.supported.get(name)
     if feature is None and level == 0:
         return f"{prefix} Feature {name} not found."
     if feature is None:
         return f"{prefix} Local controller {controller} does not support this feature."
-    if not feature.first <= level <= feature.level:
-        supported = f"{feature.first}-{feature.level}"
+    if not feature.first <= level <= feature.newest:
+        supported = f"{feature.first}-{feature.newest}"
         return f"{prefix} Local controller {controller} only supports versions {supported}"
     current = levels[name]
     if level > current and kind != FeatureUpgradeType.UPGRADE:
         return f"{prefix} Can't downgrade to a newer version."
+    if level > current and name == QUORUM_VERSION:
+        return f"{prefix} The voters of this quorum are static."
     if level >= current:
         return None
     if kind == FeatureUpgradeType.UPGRADE:

@@ -84,7 +84,8 @@ class BrokerConfig:
     racks: of the nodes in their order, as `broker.rack`; nodes without one have none. replica_selector_class:
     "RackAwareReplicaSelector" sends consumers that name a rack to a replica in sync there (KIP-392), None to
     leaders only; Kafka's full class names will do.
-    as_of: a release of Kafka, as "3.9", whose versions of APIs are offered; None for the newest.
+    as_of: a release of Kafka, as "3.9", whose versions of APIs and features are offered; None for that of the
+    coordinator's `release`.
 
         >>> from coordwire.broker import BrokerConfig
         >>> BrokerConfig(auto_create_topics=False).coordinator.initial_rebalance_delay_ms
@@ -133,6 +134,11 @@ class BrokerConfig:
             checked(TOPIC_SETTINGS, name, value)
         if self.as_of is not None:
             newest_versions(self.as_of)
+
+    @property
+    def release(self) -> str:
+        """The release of Kafka whose versions of APIs and features are offered, without its patch."""
+        return self.as_of or self.coordinator.release.rpartition(".")[0]
 
     @property
     def is_rack_aware(self) -> bool:

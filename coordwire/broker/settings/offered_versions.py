@@ -1,4 +1,4 @@
-"""What ApiVersions answers: the versions that are offered, and refusals (KIP-511)."""
+"""What ApiVersions answers: the versions that are offered, and refusals (KIP-511, KIP-1242)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coordwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from coordwire.messages.api_versions import ApiVersion
 from coordwire.versions import ApiKey
 
-__all__ = ["names_software", "offered_keys", "refused_versions"]
+__all__ = ["names_software", "offered_keys", "refused_versions", "versions_refusal"]
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 """What a client may call itself and its version."""
@@ -18,11 +18,25 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 _NAMES_SINCE = 3
 """The version of ApiVersions from which on it does."""
 
+_ANY_NODE = -1
+
 
 def names_software(request: ApiVersionsRequest, version: int) -> bool:
     """Whether a request names its client as Kafka asks for; if not, the answer is INVALID_REQUEST."""
     names = request.client_software_name, request.client_software_version
     return version < _NAMES_SINCE or all(map(_SOFTWARE.fullmatch, names))
+
+
+def versions_refusal(request: ApiVersionsRequest, version: int, cluster_id: str, node: int) -> ErrorCode:
+    """Why ApiVersions is refused; NONE if it is not. A client may say which node of which cluster it means
+    (KIP-1242)."""
+    meant = request.cluster_id, request.node_id
+    is_half = (request.cluster_id is None) != (request.node_id == _ANY_NODE)
+    if not names_software(request, version) or is_half:
+        return ErrorCode.INVALID_REQUEST
+    if request.cluster_id is not None and meant != (cluster_id, node):
+        return ErrorCode.REBOOTSTRAP_REQUIRED
+    return ErrorCode.NONE
 
 
 def offered_keys(offered: Iterable[tuple[int, int, int]]) -> list[ApiVersion]:

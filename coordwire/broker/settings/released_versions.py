@@ -1,4 +1,4 @@
-"""The versions of APIs that older releases of Apache Kafka offered, for tests of clients that meet them.
+"""The versions of APIs that each release of Apache Kafka offers.
 
 Strategy: for each API the releases that raised its newest version, which is what a broker of that release
 offers; before the first one it did not have the API. Rules: from 2.0 on; KIP-848's groups count from 4.0 on,
@@ -13,7 +13,7 @@ from functools import cache
 
 from coordwire.versions import ApiKey
 
-__all__ = ["RELEASES", "newest_versions"]
+__all__ = ["RELEASES", "newest_versions", "risen_to"]
 
 RELEASES = (
     "2.0",
@@ -41,6 +41,8 @@ RELEASES = (
     "4.3",
     "4.4",
 )
+
+_ORDER = {name: number for number, name in enumerate(RELEASES)}
 
 _RAISED: Mapping[ApiKey, str] = {
     ApiKey.PRODUCE: "2.0:6 2.1:7 2.4:8 2.8:9 3.7:10 3.8:11 4.0:12 4.1:13",
@@ -106,20 +108,20 @@ _RAISED: Mapping[ApiKey, str] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "3.8:0",
     ApiKey.ADD_RAFT_VOTER: "3.9:0 4.2:1",
     ApiKey.REMOVE_RAFT_VOTER: "3.9:0",
-    ApiKey.SHARE_GROUP_HEARTBEAT: "4.2:1",
-    ApiKey.SHARE_GROUP_DESCRIBE: "4.2:1",
-    ApiKey.SHARE_FETCH: "4.2:2",
-    ApiKey.SHARE_ACKNOWLEDGE: "4.2:2",
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: "4.2:0",
-    ApiKey.READ_SHARE_GROUP_STATE: "4.2:0",
-    ApiKey.WRITE_SHARE_GROUP_STATE: "4.2:1",
-    ApiKey.DELETE_SHARE_GROUP_STATE: "4.2:0",
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "4.2:1",
+    ApiKey.SHARE_GROUP_HEARTBEAT: "4.1:1",
+    ApiKey.SHARE_GROUP_DESCRIBE: "4.1:1",
+    ApiKey.SHARE_FETCH: "4.1:1 4.2:2",
+    ApiKey.SHARE_ACKNOWLEDGE: "4.1:1 4.2:2",
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: "4.1:0",
+    ApiKey.READ_SHARE_GROUP_STATE: "4.1:0",
+    ApiKey.WRITE_SHARE_GROUP_STATE: "4.1:0 4.2:1",
+    ApiKey.DELETE_SHARE_GROUP_STATE: "4.1:0",
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "4.1:0 4.2:1",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "4.2:0 4.4:1",
     ApiKey.STREAMS_GROUP_DESCRIBE: "4.2:0 4.4:1",
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "4.2:1",
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: "4.2:0",
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: "4.2:0",
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "4.1:0 4.2:1",
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: "4.1:0",
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: "4.1:0",
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: "4.4:0",
     ApiKey.UNREGISTER_CONTROLLER: "4.4:0",
 }
@@ -129,13 +131,18 @@ _RAISED: Mapping[ApiKey, str] = {
 @cache
 def newest_versions(release: str) -> Mapping[int, int]:
     """The newest version of each API that a release has. Raises `ValueError` for one that is not known."""
-    if release not in RELEASES:
+    risen = {key: risen_to(steps, release) for key, steps in _RAISED.items()}
+    return {key: version for key, version in risen.items() if version is not None}
+
+
+def risen_to(steps: str, release: str) -> int | None:
+    """The number that a release has, by steps as "2.0:6 2.1:7"; None before the first. Raises `ValueError`
+    for a release that is not known."""
+    if release not in _ORDER:
         raise ValueError(f"expected a release of {RELEASES[0]} to {RELEASES[-1]}, got {release!r}")
-    order = {name: number for number, name in enumerate(RELEASES)}
-    newest: dict[int, int] = {}
-    for key, raised in _RAISED.items():
-        for step in raised.split():
-            since, _, version = step.partition(":")
-            if order[since] <= order[release]:
-                newest[key] = int(version)
-    return newest
+    number = None
+    for step in steps.split():
+        since, _, risen = step.partition(":")
+        if _ORDER[since] <= _ORDER[release]:
+            number = int(risen)
+    return number

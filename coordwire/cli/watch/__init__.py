@@ -44,6 +44,7 @@ from coordwire.cli import Failure
 from coordwire.cli.watch.group_board import KnownLag
 from coordwire.cli.watch.problems import Problem, Problems, ProblemSubject
 from coordwire.timeline.events import (
+    ClusterFound,
     ErrorMet,
     GroupEvent,
     RebalanceBegan,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LagLines", "ProblemLines", "configure", "open_follower", "run"]
 
-TAPPED = (RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
+TAPPED = (ClusterFound, RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
 """The events that are shown of a tap: what the log does not have, or knows less well."""
 
 REQUEST_TIMEOUT_MS = 10_000
@@ -152,8 +153,10 @@ def _watch(options: argparse.Namespace, settings: ClientSettings) -> None:
         def round_ended() -> bool:
             nonlocal rounds
             rounds += 1
+            board.cluster = follower.cluster_id
             for event in tapped():
-                if options.group and event.group not in options.group:
+                is_of_group = not options.group or event.group in options.group
+                if not is_of_group and not isinstance(event, ClusterFound):
                     continue
                 board.add_tapped(event)
                 if lines is not None and isinstance(event, TAPPED):

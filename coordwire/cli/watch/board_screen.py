@@ -109,7 +109,7 @@ class BoardScreen:
 
 def _cells(view: GroupView) -> tuple[str, ...]:
     return (
-        shown(view.group), f"{len(view.members):,}", f"{view.rebalances:,}",
+        view.group, f"{len(view.members):,}", f"{view.rebalances:,}",
         duration(view.idle_ns) if view.idle_ns else "-", f"{view.commits:,}",
         "-" if view.lag is None else f"{view.lag:,}",
         "-" if view.age_ms is None else duration(view.age_ms * 1_000_000) if view.age_ms else "0 s",

@@ -3,7 +3,8 @@
 Strategy: `GroupStory` sums a group's events up; here is what they have not: the last cause, and the lag as
 the ends of partitions move. Rules: a scrape gets the text of the last round, whole; label values are escaped
 as the text format demands; partitions of a group are bounded, and so are groups. A group without members and
-without committed offsets is gone, and is forgotten with the next look.
+without committed offsets is gone, and is forgotten with the next look. The log is one cluster's; a tap may
+show others, whose groups have rows of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple, get_args
 from coordwire.cli.watch.problems import Problem, ProblemKind, ProblemSubject
 from coordwire.cli.watch.record_times import RecordTimes
 from coordwire.timeline.events import (
+    ClusterFound,
     GroupEvent,
     Kind,
     MemberJoined,
@@ -31,10 +33,11 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.evidence import remember
+from coordwire.timeline.story.contents import group_name
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.wording import clock
-from coordwire.timeline.totals import GroupStory
+from coordwire.timeline.totals import GroupStory, StoryKey, story_key
 
 __all__ = ["GroupBoard", "GroupView", "KnownLag", "MetricsServer"]
 
@@ -71,9 +74,9 @@ class KnownLag(NamedTuple):
 
 
 class GroupView(NamedTuple):
-    """What a screen shows of a group. members: the names of those that are in; cause: of the last rebalance,
-    in the words of a story, with its time and where it comes from; lag: in records, age_ms: of the oldest of
-    them, each None where it is not known."""
+    """What a screen shows of a group, named as in a story. members: the names of those that are in; cause: of
+    the last rebalance, in the words of a story, with its time and where it comes from; lag: in records,
+    age_ms: of the oldest of them, each None where it is not known."""
 
     group: str
     kind: Kind | None
@@ -88,7 +91,8 @@ class GroupView(NamedTuple):
 
 @dataclass(slots=True)
 class _Row:
-    """numbers: of members, as they came; last: the last rebalance; is_tapped: whether a tap saw it."""
+    """story: by the log, or by the tap if the group is another cluster's; tapped: by the tap; numbers: of
+    members, as they came; last: the last rebalance; is_tapped: whether a tap saw it."""
 
     story: GroupStory
     tapped: GroupStory | None = None
@@ -100,6 +104,11 @@ class _Row:
     lag_ms: dict[TopicPartition, int] = field(default_factory=dict)
     _words: tuple[tuple[str, ...], str] | None = None
     """The names of who is in, and the cause, until either changes."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the group is of another cluster than the log."""
+        return self.story is self.tapped
 
     @property
     def is_gone(self) -> bool:
@@ -116,13 +125,13 @@ class _Row:
             return
         self._words = None
 
-    def view(self, group: str) -> GroupView:
+    def view(self) -> GroupView:
         story = self.story
         if self._words is None:
             self._words = self._members(), self._cause()
         members, cause = self._words
         return GroupView(
-            group, story.kind, members, story.rebalances, cause, story.idle_ns, story.commits,
+            group_name(story), story.kind, members, story.rebalances, cause, story.idle_ns, story.commits,
             sum(self.lag.values()) if self.lag else None, max(self.lag_ms.values(), default=None),
         )  # fmt: skip
 
@@ -141,10 +150,12 @@ class _Row:
 
 
 class GroupBoard:
-    """The groups, by their ids."""
+    """The groups, by their ids. cluster: the log's, None while its id is not known."""
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[str, _Row] = OrderedDict()
+        self.cluster: str | None = None
+        self._rows: OrderedDict[StoryKey, _Row] = OrderedDict()
+        self._several = False  # whether the tap shows several clusters
 
     def clear(self) -> None:
         """Forget all groups: their log is gone."""
@@ -166,19 +177,42 @@ class GroupBoard:
                 row.committed[place] = event.offset
 
     def add_tapped(self, event: GroupEvent) -> None:
-        """Take in an event that a tap has seen: from then on, the group's causes are the tap's."""
-        row = self._row(event.group)
+        """Take in an event that a tap has seen: from then on, the causes of a group of the log's cluster are
+        the tap's."""
+        if isinstance(event, ClusterFound):
+            self._name_cluster(event.cluster or "")
+            return
+        is_own = event.cluster in (None, self.cluster)
+        row = self._row(event.group if is_own else story_key(event))
         if row.tapped is None:
-            row.tapped = GroupStory(event.group)
+            row.tapped = GroupStory(event.group) if is_own else row.story
         row.tapped.add(event)
         row.add(event, is_tapped=True)
 
-    def _row(self, group: str) -> _Row:
-        row = self._rows.get(group)
+    def _name_cluster(self, cluster: str) -> None:
+        """There are several clusters: what the tap has seen so far is this one's."""
+        self._several = True
+        for key, row in list(self._rows.items()) if cluster != self.cluster else ():
+            if isinstance(key, str) and row.tapped is not None:
+                row.tapped.cluster = cluster
+                self._rows[key] = _Row(row.story, numbers=row.numbers)
+                remember(self._rows, (key, cluster), _Row(row.tapped, row.tapped, row.numbers), MOST_GROUPS)
+
+    def _row(self, key: StoryKey) -> _Row:
+        row = self._rows.get(key)
         if row is None:
-            row = _Row(GroupStory(group))
-            remember(self._rows, group, row, MOST_GROUPS)
+            row = _Row(GroupStory(key) if isinstance(key, str) else GroupStory(*key))
+            remember(self._rows, key, row, MOST_GROUPS)
         return row
+
+    def _sorted(self) -> list[_Row]:
+        """The rows by their groups' ids, and those of the log's cluster first."""
+        for row in self._rows.values() if self._several else ():
+            if not row.is_foreign:
+                row.story.cluster = self.cluster
+        return sorted(
+            self._rows.values(), key=lambda row: (row.story.group, row.is_foreign, row.story.cluster or "")
+        )
 
     def partitions(self) -> set[TopicPartition]:
         """The partitions that groups have committed offsets of."""
@@ -215,26 +249,26 @@ class GroupBoard:
 
     def lags(self) -> Iterator[KnownLag]:
         """The lag of each group in each partition."""
-        for group, row in sorted(self._rows.items()):
+        for row in self._sorted():
             for place, lag in sorted(row.lag.items()):
-                yield KnownLag(group, place, row.committed[place], lag, row.lag_ms.get(place))
+                yield KnownLag(row.story.group, place, row.committed[place], lag, row.lag_ms.get(place))
 
     # --- what is shown ---
 
     def views(self) -> Iterator[GroupView]:
         """Each group, in the order of their ids."""
-        for group, row in sorted(self._rows.items()):
-            yield row.view(group)
+        for row in self._sorted():
+            yield row.view()
 
     def metrics(self, problems: Iterable[Problem] = ()) -> str:
         """All groups, and what cannot be seen, in Prometheus' text format, version 0.0.4."""
-        lines = list(_problem_lines(problems))
+        lines, rows = list(_problem_lines(problems)), self._sorted()
         for name, (kind, text) in _METRICS.items():
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-            for group, row in sorted(self._rows.items()):
+            for row in rows:
+                group = _group_labels(row)
                 lines += [
-                    f"{name}{{{_labels([('group', group), *labels])}}} {value}"
-                    for labels, value in _samples(name, row)
+                    f"{name}{{{_labels([*group, *labels])}}} {value}" for labels, value in _samples(name, row)
                 ]
         return "\n".join(lines) + "\n"
 
@@ -255,13 +289,19 @@ def _problem_lines(problems: Iterable[Problem]) -> Iterator[str]:
         yield f"{name}{{{_labels([*labels, ('reason', problem.reason)])}}} {problem.since_ns / 1e9}"
 
 
+def _group_labels(row: _Row) -> list[tuple[str, str]]:
+    """Those of a group of the log's cluster stay as they are, whatever a tap shows."""
+    labels = [("group", row.story.group)]
+    return [*labels, ("cluster", row.story.cluster or "")] if row.is_foreign else labels
+
+
 def _samples(name: str, row: _Row) -> Iterable[tuple[list[tuple[str, str]], float]]:
     story = row.story
     match name.removeprefix("coordwire_group_"):
         case "members":
             return [([], len(story.members))]
         case "rebalances_total":
-            return _by_cause(story)
+            return [] if row.is_foreign else _by_cause(story)
         case "tapped_rebalances_total":
             return [] if row.tapped is None else _by_cause(row.tapped)
         case "rebalance_seconds_total":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.share_state.model import (
     PartitionKey,
     PersistedState,
@@ -49,12 +50,12 @@ _UNKNOWN_COUNT = -1
 
 
 class StateRefused(Exception):
-    """An operation that is refused."""
+    """An operation that is refused. message: None for the general text of the error."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code)
         self.code = code
-        self.message = error_text(code) if message is None else message
+        self.message = message
 
 
 _TEXTS: dict[int, str] = {
@@ -71,7 +72,12 @@ _TEXTS: dict[int, str] = {
 """The texts of errors that answers carry, as Apache Kafka words them."""
 
 
-def error_text(code: int) -> str:
+_NEWER_FENCED_STATE = "The coordinator rejected the request because the state epoch did not match."
+
+
+def error_text(code: int, rules: ReleaseRules) -> str:
+    if code == ErrorCode.FENCED_STATE_EPOCH and rules.fenced_states_are_of_coordinators:
+        return _NEWER_FENCED_STATE
     return _TEXTS.get(code, "")
 
 
@@ -90,9 +96,9 @@ class StateOperation:
     purpose: str
     allows_empty: bool = False
 
-    def failure(self, code: int) -> str:
+    def failure(self, code: int, rules: ReleaseRules) -> str:
         """The text for an operation that could not be done."""
-        return f"Unable to {self.purpose}: {error_text(code)}"
+        return f"Unable to {self.purpose}: {error_text(code, rules)}"
 
 
 def _check_partition(key: PartitionKey) -> None:

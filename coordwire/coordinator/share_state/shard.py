@@ -24,6 +24,7 @@ from coordwire.codec import Message
 from coordwire.coordinator.effects import Answer, Append
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.refusal import translated
+from coordwire.coordinator.releases import RELEASES, full_release, rules_of
 from coordwire.coordinator.share_state.model import (
     PartitionKey,
     PersistedState,
@@ -34,7 +35,7 @@ from coordwire.coordinator.share_state.model import (
     tombstone,
     update_record,
 )
-from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation, StateRefused
+from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation, StateRefused, error_text
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.timers import Timers
 from coordwire.coordinator.topics import TopicsImage
@@ -52,12 +53,17 @@ class ShareStateConfig:
 
     updates_per_snapshot: records of changes of a partition before its whole state is written. cold_ms: the
     time after which the state of a partition without writes is written again. write_timeout_ms: an operation
-    whose records are not durable by then is answered with an error.
+    whose records are not durable by then is answered with an error. release: of Apache Kafka, whose texts of
+    errors answers have, as `CoordinatorConfig.release`.
     """
 
     updates_per_snapshot: int = 500
     cold_ms: int = 300_000
     write_timeout_ms: int = 5_000
+    release: str = RELEASES[-1]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "release", full_release(self.release))
 
 
 class _Call:
@@ -103,6 +109,7 @@ class ShareStateShard:
 
     def __init__(self, *, now: int = 0, config: ShareStateConfig | None = None) -> None:
         self.config = config or ShareStateConfig()
+        self._rules = rules_of(self.config.release)
         self.now = now
         self._topics = TopicsImage()
         self._effects: deque[Append | Answer] = deque()
@@ -173,21 +180,20 @@ class ShareStateShard:
             self._finish(call)
 
         if self._error:
-            refuse(self._error, operation.failure(self._error))
+            refuse(self._error, operation.failure(self._error, self._rules))
             return
         try:
             record, result = operation.run(self, key, data)
         except StateRefused as refusal:
+            text = error_text(refusal.code, self._rules) if refusal.message is None else refusal.message
             record, result = (
                 None,
-                operation.partition_result(
-                    partition=index, error_code=int(refusal.code), error_message=refusal.message
-                ),
+                operation.partition_result(partition=index, error_code=int(refusal.code), error_message=text),
             )
 
         def answered_parts(error: int) -> None:
             if error:
-                refuse(translated(error), operation.failure(error))
+                refuse(translated(error), operation.failure(error, self._rules))
                 return
             places[index] = result
             self._finish(call)

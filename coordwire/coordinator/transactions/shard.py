@@ -35,6 +35,7 @@ from coordwire.coordinator.transactions.transactional_id import (
     TransactionFacts,
 )
 from coordwire.enums import ErrorCode, TransactionStatus
+from coordwire.errors import counted
 from coordwire.logs import LogRecord
 
 __all__ = ["TransactionShard"]
@@ -51,6 +52,12 @@ class TransactionShard:
 
     new_producer_id: gives an id that no producer has had; it may raise `OSError`. partition: its number,
     which appends and markers have; tickets: the numbers of operations, which shards of a coordinator share.
+
+    >>> from coordwire.coordinator.transactions import TransactionShard
+    >>> shard = TransactionShard(new_producer_id=lambda: 1_000, partition=7)
+    >>> shard.load([])
+    >>> shard
+    <TransactionShard 7: active, 0 transactional ids>
     """
 
     def __init__(
@@ -67,6 +74,11 @@ class TransactionShard:
         self._new_producer_id = new_producer_id
         self._error = ErrorCode.NOT_COORDINATOR
         self._tickets = count(1) if tickets is None else tickets
+        self._partition = partition
+
+    def __repr__(self) -> str:
+        ids = counted(len(self.ids), "transactional id")
+        return f"<TransactionShard {self._partition}: {self.status.name.lower()}, {ids}>"
 
     @property
     def now(self) -> int:

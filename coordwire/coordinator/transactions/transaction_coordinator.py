@@ -30,6 +30,7 @@ from coordwire.coordinator.transactions.effects import TransactionEffect
 from coordwire.coordinator.transactions.shard import TransactionShard
 from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId, TransactionFacts
 from coordwire.enums import ErrorCode, TransactionStatus
+from coordwire.errors import counted
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     DescribeTransactionsRequest,
@@ -49,7 +50,21 @@ _NEVER = 1 << 63
 
 
 class TransactionCoordinator:
-    """The partitions that one node leads; without any until `load`."""
+    """The partitions that one node leads; without any until `load`.
+
+    >>> from itertools import count
+    >>> from coordwire.coordinator.transactions import TransactionAppend, TransactionCoordinator
+    >>> transactions = TransactionCoordinator(partitions=1, new_producer_id=count(1_000).__next__)
+    >>> transactions.load(0, [])
+    >>> ticket = transactions.init_producer_id("till-1", 60_000)
+    >>> for effect in transactions.effects():
+    ...     if isinstance(effect, TransactionAppend):  # once the log has it
+    ...         transactions.appended(effect.partition, effect.number)
+    >>> transactions
+    <TransactionCoordinator: 1 of 1 partition, 1 transactional id>
+    >>> transactions.ids
+    {'till-1': <TransactionalId till-1: Empty, producer 1000, epoch 0>}
+    """
 
     def __init__(
         self,
@@ -71,6 +86,11 @@ class TransactionCoordinator:
         self._absent = self._new_shard(0)
         self._touched: dict[TransactionShard, None] = {}
         self._due = _NEVER
+
+    def __repr__(self) -> str:
+        led = sum(shard.status is not ShardStatus.ABSENT for shard in self._shards.values())
+        ids = counted(len(self.ids), "transactional id")
+        return f"<TransactionCoordinator: {led} of {counted(self.partitions, 'partition')}, {ids}>"
 
     # --- which shard ---
 
@@ -282,7 +302,16 @@ def described(name: str, facts: TransactionFacts) -> DescribedTransaction:
 
 
 class TransactionListing:
-    """The answer to a ListTransactions request: `advance` until it `is_done`, then take the `response`."""
+    """The answer to a ListTransactions request: `advance` until it `is_done`, then take the `response`.
+
+    >>> from coordwire.coordinator.transactions import TransactionListing
+    >>> from coordwire.messages import ListTransactionsRequest
+    >>> listing = TransactionListing(ListTransactionsRequest(state_filters=["Ongoing"]), ids=[], now=0)
+    >>> listing
+    <TransactionListing: done, 0 transactions>
+    >>> listing.response.transaction_states
+    []
+    """
 
     def __init__(
         self,
@@ -328,6 +357,11 @@ class TransactionListing:
             self.response.transaction_states = list(self._transactions.values())
         else:
             self._selection = PatternSelection(pattern, self._transactions)
+
+    def __repr__(self) -> str:
+        state = "done" if self.is_done else "under way"
+        transactions = counted(len(self.response.transaction_states), "transaction")
+        return f"<TransactionListing: {state}, {transactions}>"
 
     @property
     def is_done(self) -> bool:

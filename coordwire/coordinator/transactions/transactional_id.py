@@ -75,6 +75,11 @@ class TransactionalId:
 
     pending: the next status, whose record is on its way. failed_fence: whether an epoch was raised without a
     record, so that it is not raised again.
+
+    >>> from coordwire.coordinator.transactions import TransactionalId, TransactionFacts
+    >>> facts = TransactionFacts(producer_id=1_000, producer_epoch=3, timeout_ms=60_000, update_time=0)
+    >>> TransactionalId("till-1", facts)
+    <TransactionalId till-1: Empty, producer 1000, epoch 3>
     """
 
     __slots__ = ("facts", "failed_fence", "name", "pending")
@@ -84,6 +89,12 @@ class TransactionalId:
         self.facts = facts
         self.pending: TransactionStatus | None = None
         self.failed_fence = False
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        status = facts.status.name.title().replace("_", "")
+        producer = f"producer {facts.producer_id}, epoch {facts.producer_epoch}"
+        return f"<TransactionalId {self.name}: {status}, {producer}>"
 
     def _change(self, status: TransactionStatus, **changes: object) -> TransactionFacts:
         """The facts once their record is durable."""

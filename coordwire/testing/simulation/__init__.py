@@ -9,7 +9,9 @@
 
     decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
     runs.py           a run, a run twice, a plan of faults that is shrunk
-    world.py          one run: processes, the test's face
+    summary.py        what all seeds have shown
+    world.py          one run: the test's face
+    processes.py      processes: how they start, end, stop and are killed
     trace.py          what is written down of a run: its trace, the log of its processes
     kafka.py          the fixture kafka, with its broker in the world's loop
     faults.py         plans of faults: their text, how a seed draws them, what they do
@@ -17,6 +19,7 @@
     network.py        connections in memory
     unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
+    threads.py        the threads of a world that allows them
     surroundings.py   clocks, randomness and ways out, replaced while a world runs
 
 Rules: a seed gives one run, byte for byte, on each machine with the same Python, packages and order of
@@ -40,9 +43,11 @@ from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed,
 from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
 from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.loop import TooLong
+from coordwire.testing.simulation.processes import Service
 from coordwire.testing.simulation.runs import Nondeterminism, RunOutcome, Simulation
 from coordwire.testing.simulation.surroundings import LeftTheWorld
-from coordwire.testing.simulation.world import Service, SimulatedWorld
+from coordwire.testing.simulation.threads import Restless
+from coordwire.testing.simulation.world import SimulatedWorld
 
 __all__ = [
     "CHECKERS",
@@ -56,6 +61,7 @@ __all__ = [
     "NoProgress",
     "Nondeterminism",
     "PartitionPlace",
+    "Restless",
     "RunOptions",
     "RunOutcome",
     "Service",

@@ -6,7 +6,7 @@
     NoProgress           after faults, a group with members goes on in partitions in which it has committed
     AbortedRecord        no record is processed whose transaction was aborted, or has not ended
     SplitTransaction     a transaction ends in each of its partitions as its coordinator has decided
-    LeftBehind           a process that ends, or the test, leaves no task and no connection
+    LeftBehind           a process that ends by itself, or the test, leaves no task and no connection
 
 Strategy: `Observed` reads the logs of the broker, as each record is appended; checkers get its reports, and
 ask it. What a checker reports is a `Violation`, with which the run ends. Rules: checkers judge what the
@@ -181,7 +181,7 @@ class NoProgress(Checker):
                     self.fail(
                         f"{group} has members ({', '.join(sorted(observed.members(group)))}), and has "
                         f"committed {place} up to {offset} of {entry.log.last_stable_offset} for "
-                        f"{world.loop.now - known[1]:.0f} s without a fault"
+                        f"{world.loop.now - known[1]:.0f} s without a fault; {world.waiting}"
                     )
                     return
 

@@ -4,7 +4,7 @@
     async def test_every_order_is_booked_once(kafka, world): ...
 
 Strategy: the decorated test is a plain function, whose parameters are those of the test without `kafka` and
-`world`, so that pytest gives it its fixtures. The seeds run one after the other until one fails; that one is
+`world`, so that pytest gives it its fixtures. All seeds run; of the failures with one cause the first is
 shrunk and reported. Rules: the order of hashes belongs to a seed, so each hundred seeds need a process of
 their own. The pytest plugin starts these; a plain call runs in the process that there is.
 """
@@ -17,6 +17,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -38,6 +39,7 @@ from coordwire.testing.simulation.runs import (
     plan_text,
     read_faults,
 )
+from coordwire.testing.simulation.summary import RunSummary
 from coordwire.testing.simulation.surroundings import EXITS, Exit
 from coordwire.testing.simulation.world import SimulatedWorld
 
@@ -47,6 +49,9 @@ FIXTURE = "kafka_simulation_options"
 """The fixture by which the pytest plugin gives a test its options."""
 
 _LOG_LINES = 60
+_SHOWN_LINES = 12
+"""So many lines of the log, and of the groups, are shown where a file has all of them."""
+
 _PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
 """Those that a report names, if they are in use: what a seed does depends on their versions."""
 
@@ -62,9 +67,11 @@ class RunOptions:
     """How a decorated test runs. seeds: instead of its own; faults: a plan instead of its own; repeat: how
     many seeds run twice, instead of its own.
 
-    folder: where the capture of a failed seed goes; command: which runs a seed again, without its number.
-    run_elsewhere: runs seeds in a process that has their order of hashes, and gives the report of a failure;
-    None to run all here. story: the lines of a timeline. code: a folder of the repository that is tested.
+    folder: where the log and the capture of a failed seed go; command: which runs a seed again, without its
+    number. run_elsewhere: runs seeds in a process that has their order of hashes; None to run all here; jobs:
+    how many of these at once. deliver: takes the summary, instead of a failure, for the process that has
+    started this one. is_debugged: the first failure is raised with the frames of the test's own code. story:
+    the lines of a timeline. code: a folder of the repository that is tested.
     """
 
     seeds: Sequence[int] | None = None
@@ -72,7 +79,10 @@ class RunOptions:
     repeat: int | None = None
     folder: Path | None = None
     command: str = ""
-    run_elsewhere: Callable[[Sequence[int], int], str | None] | None = None
+    run_elsewhere: Callable[[Sequence[int], int], RunSummary] | None = None
+    jobs: int = 1
+    deliver: Callable[[RunSummary], None] | None = None
+    is_debugged: bool = False
     story: Callable[[list[Any]], Iterable[str]] | None = None
     code: Path | None = None
 
@@ -88,6 +98,8 @@ def kafka_simulation(
     checkers: Iterable[type[Checker]] = (),
     without: Iterable[type[Checker]] = (),
     limit: float = 86_400.0,
+    cooldown: float = 120.0,
+    known: Iterable[str] = (),
     repeat: int = 1,
     **settings: Any,
 ) -> Callable[[_Function], Callable[..., None]]:
@@ -96,8 +108,10 @@ def kafka_simulation(
     seeds: their number, or themselves. faults: "any", kinds of `KINDS`, a plan as text, or None. until:
     seconds, when drawn faults are over; most: the most of them. nodes: of the broker. allow: ways out of the
     world. checkers: more of them; without: built-in ones that are not wanted. limit: seconds that a world may
-    take. repeat: how many seeds run twice, to find what is not deterministic. settings: those of the fixture
-    `kafka`, such as `topics`; the broker has Kafka's own defaults, as time costs nothing.
+    take; cooldown: those after the test until its processes get SIGTERM. known: failures that are none, as
+    patterns of their reasons with `*`; one that occurs in no seed fails the test. repeat: how many seeds run
+    twice, to find what is not deterministic. settings: those of the fixture `kafka`, such as `topics`; the
+    broker has Kafka's own defaults, as time costs nothing.
 
     Raises `ValueError`, `TypeError` and `Malformed` for wrong arguments.
     """
@@ -107,6 +121,11 @@ def kafka_simulation(
             raise ValueError(f"expected {name} to be a whole number of at least {least}, got {value!r}")
     if not limit > 0:
         raise ValueError(f"expected a limit of more than 0 s, got {limit!r}")
+    if not 0 <= cooldown < limit:
+        raise ValueError(f"expected a cooldown of at least 0 s, and less than the limit, got {cooldown!r}")
+    if isinstance(known, str):
+        raise TypeError(f"expected known failures as patterns, got the text {known!r}")
+    patterns = tuple(known)
     _check_settings(settings)
     plan = read_faults(faults, until=until, most=most)
     ways = tuple(allow)
@@ -149,13 +168,22 @@ def kafka_simulation(
                 allow=ways,
                 checkers=all_checkers,
                 limit=limit,
+                cooldown=cooldown,
             )
-            _run(
+            summary = _run(
                 simulation,
                 numbers if options.seeds is None else options.seeds,
                 repeat if options.repeat is None else options.repeat,
+                patterns,
                 options,
             )
+            if options.deliver is not None:
+                options.deliver(summary)
+                return
+            print(summary)
+            is_whole = options.seeds is None and options.faults is None
+            if failures := summary.failures(patterns, is_whole=is_whole):
+                raise SimulationFailed("\n\n\n".join(failures))
 
         fixtures_wanted = [
             parameter for name, parameter in parameters.items() if name not in ("kafka", "world")
@@ -201,31 +229,59 @@ def _checkers(name: str, classes: Iterable[type[Checker]]) -> tuple[type[Checker
     raise TypeError(f"expected {name} to be subclasses of Checker, got {classes!r}")
 
 
-def _run(simulation: Simulation, seeds: Sequence[int], repeat: int, options: RunOptions) -> None:
-    """Run the seeds until one fails."""
-    for block in _blocks(seeds):
-        if options.run_elsewhere is None or is_hash_seed_of(block[0]):
-            for number, seed in enumerate(block):
-                try:
-                    outcome = simulation.check(seed) if number < repeat else simulation.run(seed)
-                except Nondeterminism as error:
-                    raise SimulationFailed(f"seed {seed} fails: Nondeterminism\n\n{error}") from None
-                if outcome.failure is not None:
-                    shrunk = simulation.shrink(outcome)
-                    raise SimulationFailed(_report(outcome, shrunk, options)) from outcome.failure
+def _run(
+    simulation: Simulation, seeds: Sequence[int], repeat: int, known: Sequence[str], options: RunOptions
+) -> RunSummary:
+    """Run all seeds."""
+    summary = RunSummary()
+    elsewhere: list[tuple[list[int], int]] = []
+    for block in _blocks(seeds, options.jobs):
+        twice = min(repeat, len(block))
+        repeat -= twice
+        if options.run_elsewhere is None or (options.jobs == 1 and is_hash_seed_of(block[0])):
+            _run_block(simulation, block, twice, known, options, summary)
         else:
-            report = options.run_elsewhere(block, min(repeat, len(block)))
-            if report is not None:
-                raise SimulationFailed(report)
-        repeat = max(repeat - len(block), 0)
+            elsewhere.append((block, twice))
+    if options.run_elsewhere is not None:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for part in pool.map(options.run_elsewhere, *zip(*elsewhere, strict=True)) if elsewhere else ():
+                summary.add(part)
+    return summary
 
 
-def _blocks(seeds: Iterable[int]) -> list[list[int]]:
-    """The seeds by the process that they need."""
+def _run_block(
+    simulation: Simulation,
+    block: Sequence[int],
+    repeat: int,
+    known: Sequence[str],
+    options: RunOptions,
+    summary: RunSummary,
+) -> None:
+    for number, seed in enumerate(block):
+        try:
+            outcome = simulation.check(seed) if number < repeat else simulation.run(seed)
+        except Nondeterminism as error:
+            summary.seeds += 1
+            summary.failed.setdefault("Nondeterminism", []).append(seed)
+            report = f"seed {seed} fails: Nondeterminism\n\n{error}"
+            summary.reports.setdefault("Nondeterminism", report)
+            continue
+        if summary.note(outcome, known):
+            shrunk = simulation.shrink(outcome)
+            report = summary.reports[outcome.cause] = _report(outcome, shrunk, options)
+            if options.is_debugged:
+                debugged = replace(simulation, faults=shrunk.plan).run(seed, keep_frames=True)
+                frames = None if debugged.failure is None else debugged.failure.__traceback__
+                raise SimulationFailed(report).with_traceback(frames)
+
+
+def _blocks(seeds: Iterable[int], jobs: int) -> list[list[int]]:
+    """The seeds by the process that they need, in parts for so many jobs."""
     blocks: dict[int, list[int]] = {}
     for seed in seeds:
         blocks.setdefault(hash_seed_of(seed), []).append(seed)
-    return list(blocks.values())
+    size = -(-sum(map(len, blocks.values())) // jobs)
+    return [block[at : at + size] for block in blocks.values() for at in range(0, len(block), size)]
 
 
 def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
@@ -240,19 +296,29 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         *_commands(failed, shrunk, options),
     ]
     story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
-    log_lines = shrunk.log_lines[-_LOG_LINES:]
-    for title, content in (
-        ("The groups", story),
-        (f"The log's last {len(log_lines)} lines, in seconds of virtual time", log_lines),
-    ):
-        if content:
-            lines += ["", f"{title}:", *(f"    {line}" for line in content)]
+    parts = ("The groups", story), ("The log, in seconds of virtual time", [*shrunk.log_lines])
+    if options.folder is None:
+        lines += [line for title, content in parts for line in _part(title, content, _LOG_LINES)]
+        return "\n".join(lines)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / f"seed-{failed.seed}.txt"
+    for title, content in parts:
+        lines += _part(title, content, _SHOWN_LINES)
+    path.write_text("\n".join([*lines, *(line for part in parts for line in _part(*part, len(part[1])))]))
+    lines += ["", "All of it:", f"    {path}"]
     if options.folder is not None and shrunk.pcapng is not None:
         path = options.folder / f"seed-{failed.seed}.pcapng"
-        options.folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(shrunk.pcapng())
         lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
     return "\n".join(lines)
+
+
+def _part(title: str, content: list[str], count: int) -> list[str]:
+    """The last lines of a part of the report."""
+    if not content:
+        return []
+    note = f", the last {count} of {len(content)} lines" if len(content) > count else ""
+    return ["", f"{title}{note}:", *(f"    {line}" for line in content[-count:])]
 
 
 def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:

@@ -14,6 +14,8 @@
     70s fill broker-2 for 20s              its disk is full
     75s fail broker-2 for 20s              its disk fails
     80s inject broker-* OffsetCommit error=NOT_COORDINATOR times=2      a rule of coordwire.broker.injection
+    90s stop orders-* for 20s              each in turn gets SIGTERM, and starts again when it has ended
+    95s stop orders-1 22 for 20s           the same after 22 more awaits of its own code
 
 Strategy: the language is that of `fault_plans`, with rules of the broker's faults after `inject`. A seed
 draws how many faults there are and when; what each is it draws when the time has come, among what is there
@@ -23,8 +25,10 @@ those of processes, and `broker-N` for nodes; patterns may have `*`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from random import Random
@@ -49,8 +53,8 @@ __all__ = ["KINDS", "DrawnFaults", "FaultDriver", "parse_plan"]
 
 KINDS = {
     "network": ("cut", "block", "drop", "half-open", "slow"),
-    "processes": ("crash", "freeze", "skew"),
-    "brokers": ("stop", "freeze-node", "coordinate", "lead", "fill", "fail"),
+    "processes": ("crash", "freeze", "skew", "stop"),
+    "brokers": ("crash-node", "freeze-node", "coordinate", "lead", "fill", "fail"),
     "requests": ("inject",),
 }
 """What a seed draws, by the groups' names."""
@@ -129,8 +133,7 @@ def parse_plan(text: str) -> list[PlannedFault]:
 
 
 class FaultDriver:
-    """The faults of one world. inflicted: those that happened, as a plan; ends: when the last is over, in
-    seconds."""
+    """The faults of one world. inflicted: those that happened, as a plan."""
 
     def __init__(
         self, world: SimulatedWorld, faults: Iterable[PlannedFault] | DrawnFaults, seed: int
@@ -138,23 +141,35 @@ class FaultDriver:
         self._world = world
         self._random = Random(f"faults/{seed}")
         self.inflicted: list[PlannedFault] = []
-        self.ends = 0.0
+        self._ends = 0.0
+        self._stops = 0
+        """How many `stop` are under way."""
+        self._over: asyncio.Future[None] = world.loop.create_future()
         self._open: dict[int, FaultEnd] = {}
         self._opened = 0
         if isinstance(faults, DrawnFaults):
             self._draws = faults
             last = int(faults.until * 1000)
-            self.ends = faults.until
+            self._ends = faults.until
             for _ in range(self._random.randint(1, faults.most)):
                 world.loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
         else:
             for fault in faults:
                 end = fault.at + (fault.duration or 0)
-                self.ends = max(self.ends, end / 1000)
+                self._ends = max(self._ends, end / 1000)
                 world.loop.call_exactly(fault.at / 1000, self._inflict, fault)
+
+    @property
+    def ends(self) -> float:
+        """When the last fault is over, in seconds; later than now while a process takes its time to stop."""
+        if self._stops:
+            self._ends = max(self._ends, self._world.loop.now + 1)
+        return self._ends
 
     def finish(self) -> None:
         """All faults are over."""
+        if not self._over.done():
+            self._over.set_result(None)
         for end in list(self._open.values()):
             end()
 
@@ -166,7 +181,7 @@ class FaultDriver:
         for fault in self.inflicted:
             if fault.kind in _OF_NODES:
                 names = nodes
-            elif fault.kind == "skew":
+            elif fault.kind in ("skew", "stop"):
                 names = processes
             elif fault.kind in ("crash", "freeze"):
                 names = processes + nodes
@@ -203,9 +218,12 @@ class FaultDriver:
                 targets, words = (process, "*"), (random.choice(("50ms", "400ms", "3s")),)
             case "skew":
                 words = (random.choice(("-1h", "-30s", "30s", "1h")),)
-            case "stop" | "freeze-node" | "fill" | "fail":
+            case "stop":
+                targets = (process if random.random() < 0.7 else "*",)
+                words = random.choice(((), (str(int(2 ** (8 * random.random()))),)))
+            case "crash-node" | "freeze-node" | "fill" | "fail":
                 targets = (random.choice(nodes),)
-                kind = {"stop": "crash", "freeze-node": "freeze"}.get(kind, kind)
+                kind = {"crash-node": "crash", "freeze-node": "freeze"}.get(kind, kind)
             case "coordinate":
                 groups = sorted(world.observed.groups)
                 targets, lasts = (random.choice(nodes),), False
@@ -220,7 +238,7 @@ class FaultDriver:
                 targets, words = ("broker-*",), (*rule.split(), f"times={times}")
         if kind in ("coordinate", "lead") and not words:
             return
-        if kind in ("crash", "freeze", "skew") and targets == ("test",):
+        if kind in ("crash", "freeze", "skew", "stop") and process == "test":
             return  # the test itself is not a process that can fail
         self._inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
 
@@ -231,6 +249,9 @@ class FaultDriver:
         self.inflicted.append(fault)
         world.happened("fault", str(fault))
         ends = self._begin(fault)
+        if fault.kind == "stop":
+            self._world.loop.create_task(self._stop(fault), name=str(fault), context=Context())
+            return
         if fault.duration is None:
             if fault.kind == "inject":
                 self._keep(ends)
@@ -286,6 +307,28 @@ class FaultDriver:
                 sign = -1 if fault.words[0].startswith("-") else 1
                 ends.append(service.skew(sign * skew_ms / 1000))
         return ends
+
+    async def _stop(self, fault: PlannedFault) -> None:
+        """Stop processes one after the other, each for its part of the time, and start each again."""
+        world = self._world
+        services = world.services(fault.targets[0])
+        part = (fault.duration or 0) / 1000 / max(len(services), 1)
+        awaits = int(fault.words[0]) if fault.words else 0
+        self._stops += 1
+        try:
+            for service in services:
+                end = world.loop.now + part
+                if awaits:
+                    await asyncio.wait([service.awaits(awaits), self._over], timeout=part or None,
+                                       return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+                await service.stop()
+                if fault.duration is not None:
+                    await asyncio.wait([self._over], timeout=max(end - world.loop.now, 0))
+                    service.boot()
+        except Violation as violation:
+            world.fail(violation)
+        finally:
+            self._stops -= 1
 
     def _of_nodes(self, fault: PlannedFault) -> list[FaultEnd]:
         ends: list[FaultEnd] = []

@@ -6,7 +6,7 @@ a millisecond), which of those that are due runs first, how long an executor tak
 order, as asyncio promises. Tasks and futures have hashes by their number, so that sets of them have an order
 that does not depend on where they are in memory. Rules: every callback belongs to the process in whose
 context it was made; one of a process that is frozen waits, one of a process that was killed never runs. A
-thread, a socket or a subprocess is refused.
+socket or a subprocess is refused; a thread too, or it is waited for.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from heapq import heapify, heappop, heappush
 from random import Random
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.testing.simulation.surroundings import EnteredWorld, is_outside, refuse
+from coordwire.testing.simulation.threads import WorldThreads
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.network import Network
 
-__all__ = ["PROCESS", "LoopProcess", "SimulatedTask", "SimulationLoop", "TooLong"]
+__all__ = ["PROCESS", "LoopProcess", "SimulatedTask", "SimulationLoop", "TooLong", "is_own", "place_of"]
 
 _LATENESS = 0.001
 """Seconds that a timer is late at most."""
@@ -50,14 +52,18 @@ class TooLong(CoordwireError):
 
 
 class LoopProcess:
-    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; is_halted: one of
-    these, as the loop asks for each callback. signal_handlers: what signals call, by their numbers."""
+    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; on_step: called
+    with a task after each of its steps; is_halted: one of these, so that the loop asks but once.
 
-    __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed", "signal_handlers")
+    signal_handlers: what signals call, by their numbers.
+    """
+
+    __slots__ = ("is_frozen", "is_gone", "is_halted", "on_step", "postponed", "signal_handlers")
 
     def __init__(self) -> None:
         self.is_halted = self.is_frozen = self.is_gone = False
         self.postponed: deque[events.Handle] = deque()
+        self.on_step: Callable[[SimulatedTask], None] | None = None
         self.signal_handlers: dict[int, Callable[[], events.Handle]] = {}
 
 
@@ -144,6 +150,8 @@ class SimulatedTask(asyncio.Task[Any]):
         self.number = number
         self.process = process
         self.coroutine = coro
+        self.is_main = False
+        """Whether it is the first of its process."""
         super().__init__(coro, loop=loop, name=name, context=context)
 
     def __hash__(self) -> int:
@@ -175,6 +183,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._numbers = self._hashes = 0
         self._tasks = 0
         self._is_stopping = False
+        self.threads = WorldThreads()
         self.get_debug = bool  # type: ignore[method-assign]
         """False: futures and tasks ask for it when they are made, and this one costs no call in Python."""
 
@@ -195,7 +204,19 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> events.Handle:
-        return self.call_soon(callback, *args, context=context)
+        if get_ident() == self.world.thread:
+            return self.call_soon(callback, *args, context=context)
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = _Callback(callback, args, self, Context() if context is None else context)
+
+        def take(own: Context) -> None:
+            if context is None:
+                handle._context = own
+            self._ready.append(handle)
+
+        self.threads.give(take)
+        return handle
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -263,7 +284,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         """Run step after step until the loop is stopped."""
         ready, next_ready, process_of = self._ready, self._ready.popleft, PROCESS
+        threads = self.threads
         while True:
+            if threads.are_there:
+                threads.settle()
             timers = self._timers
             while timers:
                 due_time, _, timer = timers[0]
@@ -278,7 +302,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 break
             else:
                 if not ready and not self._is_stopping:
-                    raise TooLong(f"nothing will ever happen: {self._waiting()}")
+                    raise TooLong(f"nothing will ever happen: {self.waiting()}")
             for _ in range(len(ready)):
                 handle = next_ready()
                 if handle._cancelled:
@@ -286,9 +310,16 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 context: Context = handle._context  # type: ignore[attr-defined]
                 process = context.get(process_of)
                 if process is not None and process.is_halted:
-                    if not process.is_gone:
+                    if process.is_gone:
+                        continue
+                    if process.is_frozen:
                         process.postponed.append(handle)
-                    continue
+                        continue
+                    task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+                    if process.on_step is not None and isinstance(task, SimulatedTask):
+                        context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+                        process.on_step(task)
+                        continue
                 try:
                     context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
                 except (SystemExit, KeyboardInterrupt):
@@ -300,7 +331,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if not self.steps % _COLLECTED:
                 gc.collect(1 if self.steps % (10 * _COLLECTED) else 2)
             if self.now > self.limit or self.steps > _MOST_STEPS:
-                raise TooLong(f"the world has not ended after {self.now:.0f} s: {self._waiting()}")
+                raise TooLong(f"the world has not ended after {self.now:.0f} s: {self.waiting()}")
             if self._stopping:
                 return
 
@@ -331,7 +362,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def thaw(self, process: LoopProcess) -> None:
         """Let a frozen process go on with what waited."""
-        process.is_frozen = process.is_halted = False
+        process.is_frozen, process.is_halted = False, process.on_step is not None
         self._ready.extend(process.postponed)
         process.postponed.clear()
 
@@ -340,8 +371,14 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._timers.clear()
         self._ready.clear()
 
-    def _waiting(self) -> str:
-        names = [f"{task.get_name()} ({_place(task.coroutine)})" for task in self.tasks if task.process]
+    def waiting(self, *processes: LoopProcess) -> str:
+        """Where tasks wait, of all processes or of these; only the program's own tasks, if there are any."""
+        tasks = [
+            task for task in self.tasks
+            if task.process and not task.process.is_gone and (not processes or task.process in processes)
+        ]  # fmt: skip
+        tasks = [task for task in tasks if is_own(task)] or tasks
+        names = [f"{task.get_name()} ({place_of(task)})" for task in tasks]
         return f"these tasks wait: {', '.join(names[:10]) or 'none'}"
 
     def stop(self) -> None:
@@ -488,14 +525,27 @@ for _name, _deed in _EXITS.items():
     setattr(SimulationLoop, _name, _refused(_deed))
 
 
-def _place(coroutine: Any) -> str:
-    """Where a coroutine waits: the innermost line that is not one of Python's own."""
-    place = getattr(coroutine, "__qualname__", "a coroutine")
+def is_own(task: SimulatedTask) -> bool:
+    """Whether a task runs code of the program itself: neither of a package, nor of the library."""
+    code = getattr(task.coroutine, "cr_code", None)
+    return code is not None and (task.is_main or _is_own_file(code.co_filename))
+
+
+def _is_own_file(name: str) -> bool:
+    return is_outside(name) and "site-packages" not in name
+
+
+def place_of(task: SimulatedTask) -> str:
+    """Where a task waits: the innermost line of the program itself, and that of a package below it."""
+    coroutine: Any = task.coroutine
+    own, inner = "", getattr(coroutine, "__qualname__", "a coroutine")
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None)
         if frame is None:
             break
-        if is_outside(frame.f_code.co_filename):
-            place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        name = frame.f_code.co_filename
+        if is_outside(name):
+            inner = f"{name.rpartition('/')[2]}:{frame.f_lineno}"
+            own = inner if _is_own_file(name) else own
         coroutine = getattr(coroutine, "cr_await", None)
-    return place
+    return inner if own in ("", inner) else f"{own}, in {inner}"

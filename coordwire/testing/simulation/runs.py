@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, zip_longest
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from coordwire.errors import CoordwireError
@@ -52,7 +53,8 @@ class Nondeterminism(CoordwireError):
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How a run has ended. digest: of its trace; events: in it; seconds: of virtual time; plan: the faults
-    that happened; lines: the trace, if it was kept.
+    that happened; lines: the trace, if it was kept; reached: what `world.sometimes` was asked about, and
+    whether it held.
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
     failed, the last two as functions that make them.
@@ -69,6 +71,7 @@ class RunOutcome:
     lines: tuple[str, ...] | None = None
     pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
+    reached: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -76,6 +79,12 @@ class RunOutcome:
         if isinstance(self.failure, Violation):
             return "Violation", self.failure.checker
         return (type(self.failure).__name__,)
+
+    @property
+    def cause(self) -> str:
+        """What has failed, without what differs from seed to seed: the kind, and the line of an error."""
+        *_, line = ["", *(line.strip() for line in self.calls.splitlines() if line.startswith("  File "))]
+        return self.kind[-1] if isinstance(self.failure, Violation) else f"{self.kind[-1]} {line}"
 
     @property
     def reason(self) -> str:
@@ -153,13 +162,14 @@ class Simulation:
     allow: tuple[str, ...] = ()
     checkers: tuple[type[Checker], ...] = CHECKERS
     limit: float = 86_400.0
+    cooldown: float = 120.0
 
-    def run(self, seed: int, *, keep_trace: bool = False) -> RunOutcome:
-        """One run."""
+    def run(self, seed: int, *, keep_trace: bool = False, keep_frames: bool = False) -> RunOutcome:
+        """One run. keep_frames: the failure has those of the test's own code, for a debugger."""
         with installed():
-            return self._run(seed, keep_trace)
+            return self._run(seed, keep_trace, keep_frames)
 
-    def _run(self, seed: int, keep_trace: bool) -> RunOutcome:
+    def _run(self, seed: int, keep_trace: bool, keep_frames: bool) -> RunOutcome:
         world = SimulatedWorld(
             seed,
             faults=self.faults,
@@ -168,6 +178,7 @@ class Simulation:
             allow=self.allow,
             checkers=self.checkers,
             limit=self.limit,
+            cooldown=self.cooldown,
             keep_trace=keep_trace,
         )
         with entered(world, seed):
@@ -180,11 +191,12 @@ class Simulation:
             world.now,
             tuple(world.driver.inflicted) if hasattr(world, "driver") else (),
             lines=None if trace.lines is None else tuple(trace.lines),
+            reached=world.reached,
         )
         if world.failure is None:
             return outcome
         kafka = world.kafka if hasattr(world, "kafka") else None
-        calls = _calls(world.failure)
+        calls = _calls(world.failure, keep_frames)
         return replace(
             outcome,
             failure=world.failure,
@@ -252,13 +264,26 @@ class Simulation:
         return best
 
 
-def _calls(failure: BaseException) -> str:
-    """The calls of a failure, which does not refer to its world any more."""
+def _calls(failure: BaseException, keep_frames: bool) -> str:
+    """The calls of a failure, which does not refer to its world any more, or only by its own frames."""
+    frames = failure.__traceback__
     entries = traceback.extract_tb(failure.__traceback__)
     calls = [entry for entry in entries if not entry.filename.startswith(_HERE)]
     calls = [*dropwhile(lambda entry: not is_outside(entry.filename), calls)]
     failure.__traceback__ = failure.__context__ = failure.__cause__ = None
+    if keep_frames:
+        failure.__traceback__ = _own_frames(frames)
     return "".join(traceback.format_list(calls))
+
+
+def _own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package."""
+    if frames is None:
+        return None
+    below = _own_frames(frames.tb_next)
+    if frames.tb_frame.f_code.co_filename.startswith(_HERE):
+        return below
+    return TracebackType(below, frames.tb_frame, frames.tb_lasti, frames.tb_lineno)
 
 
 def _with(plan: Sequence[PlannedFault], number: int, fault: PlannedFault) -> list[PlannedFault]:

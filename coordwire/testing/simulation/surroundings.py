@@ -15,6 +15,7 @@ import ctypes
 import gc
 import os
 import platform
+import queue
 import random
 import socket
 import subprocess
@@ -92,6 +93,14 @@ class EnteredWorld(Protocol):
     def refused(self, refusal: LeftTheWorld) -> None:
         """Something was refused."""
 
+    def start_thread(self, thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+        """Start a thread for which the world waits."""
+
+    def wait_in_thread(
+        self, condition: threading.Condition, wait: Callable[..., bool], timeout: float | None
+    ) -> bool:
+        """Let a thread of the world, or another one, wait."""
+
 
 _world: EnteredWorld | None = None
 _thread_of_world = 0
@@ -110,9 +119,9 @@ def is_outside(name: str) -> bool:
     return not (is_library or name.startswith((_HERE, "<")))
 
 
-def line_outside() -> str:
-    """The innermost line of such code that runs: "file.py:12"."""
-    frame: FrameType | None = sys._getframe(1)
+def line_outside(frame: FrameType | None = None) -> str:
+    """The innermost line of such code that runs, or from a frame on: "file.py:12"."""
+    frame = sys._getframe(1) if frame is None else frame
     while frame is not None:
         if is_outside(frame.f_code.co_filename):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -294,6 +303,27 @@ def _guarded(original: Callable[..., Any], way: Exit, deed: str) -> Callable[...
     return guarded
 
 
+def _thread_start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    def start(self: threading.Thread) -> None:
+        world = current()
+        if world is None:
+            original(self)
+        elif "threads" in world.allow:
+            world.start_thread(self, original)
+        else:
+            raise refuse(world, "threads", "starts a thread")
+
+    return start
+
+
+def _condition_wait(original: Callable[..., bool]) -> Callable[..., bool]:
+    def wait(self: threading.Condition, timeout: float | None = None) -> bool:
+        world = _world  # also that of another thread
+        return original(self, timeout) if world is None else world.wait_in_thread(self, original, timeout)
+
+    return wait
+
+
 def _constant(original: Callable[[], Any], value: Any) -> Callable[[], Any]:
     def give() -> Any:
         return original() if current() is None else value
@@ -337,7 +367,9 @@ def _functions() -> list[tuple[Any, str, Any]]:
         (socket, "getfqdn", _named(socket.getfqdn)),
         (platform, "node", _constant(platform.node, "simulated")),
         (uuid, "getnode", _constant(uuid.getnode, 0x0200_0000_0001)),
-        (threading.Thread, "start", _guarded(threading.Thread.start, "threads", "starts a thread")),
+        (threading.Thread, "start", _thread_start(threading.Thread.start)),
+        (threading.Condition, "wait", _condition_wait(threading.Condition.wait)),
+        (queue, "SimpleQueue", queue._PySimpleQueue),  # type: ignore[attr-defined]
         (socket.socket, "__init__", _guarded(socket.socket.__init__, "sockets", "opens a real socket")),
         (subprocess.Popen, "__init__",
          _guarded(subprocess.Popen.__init__, "subprocesses", "starts a process")),

@@ -7,17 +7,18 @@ all times are the world's. Of the log the last lines are kept, repeated ones onc
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import re
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.loop import SimulationLoop
     from coordwire.testing.simulation.world import SimulatedWorld
 
-__all__ = ["LogLines", "Trace", "without_addresses"]
+__all__ = ["LogLines", "Printed", "Trace", "without_addresses"]
 
 _KEPT_LINES = 400
 _NEAR = 8
@@ -110,6 +111,24 @@ class LogLines(logging.Handler):
                 entry.last = now
                 return
         self._entries.append(_LogEntry(text, now))
+
+
+class Printed(io.TextIOBase):
+    """What processes print: in the log, by the line, and where it went before."""
+
+    def __init__(self, lines: LogLines, stdout: TextIO) -> None:
+        self._lines, self._stdout = lines, stdout
+        self._line = ""
+        """A line without its end."""
+
+    def write(self, text: str) -> int:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._lines.add(self._lines.world.process_name(), "PRINT", without_addresses(line))
+        return self._stdout.write(text)
+
+    def flush(self) -> None:
+        self._stdout.flush()
 
 
 def without_addresses(text: str) -> str:

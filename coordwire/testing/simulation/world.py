@@ -18,12 +18,11 @@ import asyncio
 import gc
 import inspect
 import logging
-import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
 from random import Random
@@ -34,200 +33,40 @@ from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
-from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
-from coordwire.testing.simulation.network import Host, Network
-from coordwire.testing.simulation.surroundings import LeftTheWorld
-from coordwire.testing.simulation.trace import LogLines, Trace, without_addresses
+from coordwire.testing.simulation.loop import (
+    PROCESS,
+    SimulationLoop,
+    TooLong,
+)
+from coordwire.testing.simulation.network import Network
+from coordwire.testing.simulation.processes import GRACE, Service, SimulatedProcess
+from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
+from coordwire.testing.simulation.trace import LogLines, Printed, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
 
-__all__ = ["Service", "SimulatedWorld", "Test"]
+__all__ = ["SimulatedWorld", "Test"]
 
 Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
 """What runs in a world."""
 
-_RESTART = 1.0
-"""Seconds until a process starts again that has ended by an error."""
-
-_GRACE = 2.0
-"""Seconds that tasks and connections of a process may take to end after it."""
-
-_REST = 120.0
-"""Seconds after the test until its processes are stopped, so that each has got over its last error."""
-
-_STOP = 300.0
-"""Seconds that a process may take to end when it is stopped."""
-
 _SETTLE = 0.1
 
-_LIVES = 5
-"""So many lives in a row that an error ends soon, without a fault, are a loop of crashes."""
+_STRETCH = 10.0
+"""Seconds for which something else is quick or slow."""
 
-_SOON = 10.0
-"""Seconds."""
+_LOOKS = 200_000
+"""So often a step of the loop may look at the clock."""
 
 log = logging.getLogger("coordwire.testing.simulation")
-
-
-class SimulatedProcess(LoopProcess):
-    """One life of a process."""
-
-    __slots__ = ("main", "service", "tasks")
-
-    def __init__(self, service: Service | None) -> None:
-        super().__init__()
-        self.service = service
-        self.main: SimulatedTask | None = None
-        self.tasks: list[SimulatedTask] = []
-        """Those that a killed process had: a task that is collected would run its `finally`."""
-
-
-class Service:
-    """A process by its name, over all its lives. starts: how many there were; last_error: how the last one
-    ended, if by an error; crashes: how many in a row ended so soon, without a fault; ahead: seconds by which
-    its clock is ahead."""
-
-    def __init__(
-        self,
-        world: SimulatedWorld,
-        machine: Host,
-        function: Callable[[], Coroutine[Any, Any, Any]],
-        restarts: bool,
-    ) -> None:
-        self.world, self.machine, self._function, self._restarts = world, machine, function, restarts
-        self.name = machine.name
-        self.starts = self.crashes = 0
-        self.ahead = 0.0
-        self.last_error: BaseException | None = None
-        self.process: SimulatedProcess | None = None
-        self._freezes = 0
-        self._is_stopping = False
-
-    @property
-    def is_up(self) -> bool:
-        """Whether its process runs, or is frozen."""
-        return self.process is not None
-
-    def boot(self) -> None:
-        """Start the process, if it is down."""
-        world = self.world
-        if self.process is not None or world.is_over:
-            return
-        process = self.process = SimulatedProcess(self)
-        world.network.by_process[process] = self.machine
-        self.machine.process = process
-        self.starts += 1
-        world.happened("start", self.name)
-        context = Context()
-        context.run(PROCESS.set, process)
-        process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
-        if self._freezes:
-            process.is_frozen = process.is_halted = True
-
-    async def _life(self, process: SimulatedProcess) -> None:
-        world, start_time = self.world, self.world.now
-        error: BaseException | None = None
-        try:
-            await self._function()
-        except asyncio.CancelledError as cancelled:
-            error = None if self._is_stopping else cancelled
-        except AssertionError as failure:
-            world.fail(failure)
-            return
-        except Exception as raised:
-            error = raised
-        self.last_error = error
-        if error is not None:
-            log.warning("%s has ended by %r", self.name, error)
-            is_soon = world.now - start_time < _SOON and start_time > world.driver.ends
-            self.crashes = self.crashes + 1 if is_soon and not self._is_stopping else 0
-            if self.crashes == _LIVES:
-                world.fail(
-                    Violation(
-                        "CrashLoop",
-                        f"{self.name} ended {_LIVES} times in a row, without a fault, by {error!r}",
-                    )
-                )
-                return
-        await asyncio.sleep(_GRACE)
-        if error is None:
-            world.check_left(self.name, process)
-        self._end(process)
-        if error is not None and self._restarts and not self._is_stopping:
-            world.loop.call_exactly(world.loop.now + _RESTART, self.boot)
-        elif error is not None and not self._restarts and not self._is_stopping:
-            world.fail(error)
-
-    def _end(self, process: SimulatedProcess) -> None:
-        """The process is gone, with all that it had."""
-        if self.process is process:
-            self.process = self.machine.process = None
-        process.is_gone = process.is_halted = True
-        process.postponed.clear()
-        loop = self.world.loop
-        process.tasks = [task for task in loop.tasks if task.process is process]
-        for task in process.tasks:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-        self.world.graveyard.append(process)
-        for transport in self.world.network.of_process(process):
-            transport.vanish()
-        for server in list(self.world.network.servers.values()):
-            if server.context.get(PROCESS) is process:
-                server.close()
-
-    async def stop(self) -> None:
-        """Let the process handle SIGTERM, or cancel it where it has no handler, and wait for its end."""
-        process = self.process
-        if process is None or process.main is None:
-            return
-        self._is_stopping = True
-        handler = process.signal_handlers.get(signal.SIGTERM)
-        if handler is None:
-            process.main.cancel()
-        else:
-            handler()
-        ended, _ = await asyncio.wait([process.main], timeout=_STOP)
-        self._is_stopping = False
-        if not ended:
-            raise Violation("Stop", f"{self.name} has not ended {_STOP:.0f} s after it was cancelled")
-
-    # --- faults ---
-
-    def crash(self) -> Callable[[], None]:
-        """Kill the process; what starts it again."""
-        process = self.process
-        if process is not None:
-            self._end(process)
-        return self.boot
-
-    def freeze(self) -> Callable[[], None]:
-        """Freeze the process; what lets it go on."""
-        self._freezes += 1
-        if self.process is not None:
-            self.process.is_frozen = self.process.is_halted = True
-
-        def thaw() -> None:
-            self._freezes -= 1
-            process = self.process
-            if not self._freezes and process is not None and process.is_frozen:
-                self.world.loop.thaw(process)
-
-        return thaw
-
-    def skew(self, seconds: float) -> Callable[[], None]:
-        """Set the process's clock ahead; what sets it right."""
-        self.ahead += seconds
-
-        def right() -> None:
-            self.ahead -= seconds
-
-        return right
 
 
 class SimulatedWorld:
     """A run. seed: of all choices; kafka: the broker; driver: the faults; marks: the records that were marked
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
-    nodes: the numbers of the broker's nodes. is_over: the test has ended.
+    cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
+    reached: what `sometimes` was asked about, and whether it held. nodes: of the broker, by number. is_over:
+    the test has ended.
     """
 
     def __init__(
@@ -240,10 +79,13 @@ class SimulatedWorld:
         allow: Iterable[str] = (),
         checkers: Iterable[type[Checker]] = CHECKERS,
         limit: float = 86_400.0,
+        cooldown: float = 120.0,
         keep_trace: bool = False,
     ) -> None:
         self.seed = seed
         self.allow = frozenset(allow)
+        self.cooldown = cooldown
+        self.reached: dict[str, bool] = {}
         self.thread = threading.get_ident()
         self.nodes = range(1, nodes + 1)
         self.loop = SimulationLoop(seed, self, limit=limit)
@@ -254,6 +96,7 @@ class SimulatedWorld:
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
         self.failure: BaseException | None = None
         self.is_over = False
+        self._looks = self._looks_in = 0
         self.graveyard: list[SimulatedProcess] = []
         self.observed = Observed(self._report)
         self._faults = list(faults) if not isinstance(faults, DrawnFaults) else faults
@@ -305,6 +148,18 @@ class SimulatedWorld:
         for checker in self._checkers:
             checker.processed(place, offset)
 
+    async def slow(self, usual: float) -> None:
+        """Wait as for an answer of something else, such as a database, that takes so many seconds usually.
+
+        For stretches of ten seconds, of which the seed draws two in five, it takes 5 or 25 times as long.
+        """
+        stretch = Random(f"slow/{self.seed}/{self.now // _STRETCH}")
+        await asyncio.sleep(usual * stretch.choice((1, 1, 1, 5, 25)) * stretch.uniform(0.8, 1.2))
+
+    def sometimes(self, name: str, condition: object = True) -> None:
+        """Note that something may hold, and whether it does; a test of which no seed has seen it fails."""
+        self.reached[name] = self.reached.get(name, False) or bool(condition)
+
     def note(self, text: str) -> None:
         """Write something into the trace and the log."""
         log.info("%s", text)
@@ -324,18 +179,21 @@ class SimulatedWorld:
         """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
         if not await self._becomes_true(condition, within):
             name = description or getattr(condition, "__qualname__", "the condition")
-            raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+            raise Violation(
+                "until",
+                f"expected {name} within {within:g} s after the last fault; {self.waiting}",
+            )
 
     async def _becomes_true(self, condition: Callable[[], object], within: float) -> bool:
         """Whether a condition holds in time."""
-        end = max(self.loop.now, self.driver.ends) + within
+        start = self.loop.now
         while True:
             value = condition()
             if inspect.isawaitable(value):
                 value = await value
             if value:
                 return True
-            if self.loop.now >= end:
+            if self.loop.now >= max(start, self.driver.ends) + within:
                 return False
             await asyncio.sleep(_SETTLE)
 
@@ -354,7 +212,8 @@ class SimulatedWorld:
             raise Violation(
                 "caught_up",
                 f"{group} has not committed all records {within:g} s after the last fault, but "
-                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}",
+                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}; "
+                f"{self.waiting}",
             )
 
     def _has_caught_up(self, group: str, topics: tuple[str, ...]) -> bool:
@@ -376,6 +235,12 @@ class SimulatedWorld:
         if not self._knows(group):
             known = ", ".join(sorted({*self.observed.groups, *self.observed.offsets})) or "none"
             raise Violation("caught_up", f"no group is named {group!r}; there are {known}")
+
+    @property
+    def waiting(self) -> str:
+        """Where the processes wait."""
+        processes = [service.process for service in self._services.values() if service.process is not None]
+        return self.loop.waiting(*processes)
 
     def lag(self, group: str, *topics: str) -> int:
         """How many offsets of topics a group has not committed."""
@@ -459,9 +324,27 @@ class SimulatedWorld:
     # --- for the surroundings ---
 
     def monotonic(self) -> float:
+        self._look_at_the_clock()
         return self.loop.now
 
+    def _look_at_the_clock(self) -> None:
+        """Count looks at the clock, and raise `TooLong` where one step of the loop has too many."""
+        loop = self.loop
+        if self._looks_in != loop.steps:
+            self._looks_in, self._looks = loop.steps, 0
+        self._looks += 1
+        if self._looks > _LOOKS:
+            loop.now += 1.0  # so that the code ends even if it swallows the error
+        if self._looks == _LOOKS:
+            error = TooLong(
+                f"{line_outside()} has looked at the clock {_LOOKS:,} times without an await: time passes "
+                "only while all tasks wait"
+            )
+            self.fail(error)
+            raise error
+
     def wall(self) -> float:
+        self._look_at_the_clock()
         process = PROCESS.get()
         service = process.service if isinstance(process, SimulatedProcess) else None
         return self.loop.now + (service.ahead if service is not None else 0.0)
@@ -470,10 +353,19 @@ class SimulatedWorld:
         return self._random.randbytes(size)
 
     def pass_time(self, seconds: float) -> None:
+        self._look_at_the_clock()
         self.loop.now += max(seconds, 0.0)
 
     def refused(self, refusal: LeftTheWorld) -> None:
         self.fail(refusal)
+
+    def start_thread(self, thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+        self.loop.threads.start(thread, start)
+
+    def wait_in_thread(
+        self, condition: threading.Condition, wait: Callable[..., bool], timeout: float | None
+    ) -> bool:
+        return self.loop.threads.wait(condition, wait, timeout)
 
     def process_name(self) -> str:
         process = PROCESS.get()
@@ -494,7 +386,7 @@ class SimulatedWorld:
         root.setLevel(min(level or logging.INFO, logging.INFO))
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with noted_coroutines() as texts:
+            with noted_coroutines() as texts, redirect_stdout(Printed(self._lines, sys.stdout)):
                 Context().run(self.loop.run_until_complete, self._main(test))
                 gc.collect()
             if texts:
@@ -538,10 +430,10 @@ class SimulatedWorld:
             await test(self.kafka, self)
             self.driver.finish()
             if self._services:
-                await asyncio.sleep(_REST)
+                await asyncio.sleep(self.cooldown)
             for service in self._services.values():
                 await service.stop()
-            await asyncio.sleep(_GRACE)
+            await asyncio.sleep(GRACE)
             self.check_left("the test", self._test)
             self.driver.check()
             self.kafka.faults.check()

@@ -128,7 +128,7 @@ class ClassicGroup(ClassicState):
         elif not self.holes.count:
             member.asked_ns = 0
         member.unseen = False  # its silence counts again
-        if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
+        if self._asked_before(place.at((place.time_ns or 0) - NEAR_NS)):
             self._begin_with_joins()  # one that is refused would have been answered
         self._remove_all_meanwhile(place)
         if member.member_id not in self.members:
@@ -174,16 +174,19 @@ class ClassicGroup(ClassicState):
 
     def asks_to_join(self, member: Member, place: Seen) -> None:
         """A member that asks to be let in, and is not merely given an id."""
-        self._expire_static(member, place)
+        is_read = not self.may_stall(place)  # else its answer shows who was out before
+        if is_read:
+            self._expire_static(member, place)
         rebalance = self.rebalance
-        if rebalance is not None and self._nobody_joined(rebalance):
+        if rebalance is not None and self._nobody_joined(rebalance) and is_read:
             self.expire_all(place)
             rebalance = self.rebalance
         if rebalance is not None and rebalance.generation is None:
             if member.member_id:
                 rebalance.join(member.member_id, place.time_ns)
             return
-        self.expire_all(place)
+        if is_read:
+            self.expire_all(place)
         trigger = of_join(
             self, member, moved_coordinator=self._moved_coordinator, known_from_start=self._known_from_start
         )

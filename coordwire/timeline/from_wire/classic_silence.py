@@ -95,7 +95,11 @@ class SilentMembers:
         awaited = {name: self._awaited(member) for name, member in present.items()}
         awaited |= {name: Awaited(absent_ns, 0, 0, static=False) for name, absent_ns in absent.items()}
         joined_ns = None if formed is None else formed.joined_ns
-        departures, formed_ns = replayed(awaited, unsynced, joined_ns, joins, until_ns, waited=waited)
+        after = self._clocks.stalls.after
+        joins = [(after(join_ns), name) for join_ns, name in joins]
+        departures, formed_ns = replayed(
+            awaited, unsynced, joined_ns, joins, until_ns, waited=waited, after=after
+        )
         departures = {name: departure for name, departure in departures.items() if name not in absent}
         return Replayed({**known, **departures}, formed_ns)
 

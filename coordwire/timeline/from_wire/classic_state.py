@@ -263,6 +263,14 @@ class ClassicState(Group):
 
     # --- signs of a rebalance ---
 
+    def _asked_before(self, place: Seen) -> bool:
+        """Whether a JoinGroup waits that can begin a rebalance, and that was read before; one that was sent
+        during a stall was so after it."""
+        for first in self._causes:
+            read_ns = self.clocks.stalls.after(first.time_ns or 0)
+            return is_before(first, place) and (read_ns == first.time_ns or read_ns < (place.time_ns or 0))
+        return False
+
     def _begin_with_joins(self) -> Rebalance | None:
         """Begin a rebalance whose cause is the first of the JoinGroups that wait and can be one."""
         if not self._causes:
@@ -298,7 +306,7 @@ class ClassicState(Group):
         if rebalance is not None and rebalance.generation is not None:
             self.end("superseded", place)
             self._resume(rebalance, place)
-        if self.rebalance is None and self._causes and is_before(next(iter(self._causes)), place):
+        if self.rebalance is None and self._asked_before(place):
             self._begin_with_joins()
         return self.begin(trigger, place)
 

@@ -10,7 +10,7 @@ phase that none has joined waits for that; what is unknown ends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -54,6 +54,7 @@ _STRANGER = Awaited(None, 0, 0, static=False)
 def replayed(
     members: Mapping[str, Awaited], unsynced: Iterable[str], formed_ns: int | None,
     joins: Iterable[tuple[int, str]], until_ns: int, *, waited: tuple[int, int] = (0, 0),
+    after: Callable[[int], int] = int,
 ) -> Replayed:  # fmt: skip
     """The members that are out by then, and when the last generation was formed that no frame shows.
 
@@ -61,7 +62,7 @@ def replayed(
     JoinGroups since then, and when each was seen; without a name, another reason to join again. waited: from
     when until when no generation was formed, as one JoinGroup waited that long for its answer.
     """
-    timers = _Timers(members, waited)
+    timers = _Timers(members, waited, after)
     if formed_ns is not None:
         timers.sync_phase(formed_ns, unsynced)
     timers.run(sorted(joins, reverse=True), until_ns)
@@ -69,9 +70,11 @@ def replayed(
 
 
 class _Timers:
-    def __init__(self, members: Mapping[str, Awaited], waited: tuple[int, int]) -> None:
+    def __init__(
+        self, members: Mapping[str, Awaited], waited: tuple[int, int], after: Callable[[int], int]
+    ) -> None:
         self.present = dict(members)
-        self._waited = waited
+        self._waited, self._after = waited, after
         self.departures: Departures = {}
         self.formed_ns: int | None = None
         self._ends: dict[str, int | None] = {}
@@ -85,6 +88,7 @@ class _Timers:
         self._generations = 0
 
     def _ends_at(self, name: str, over_ns: int | None) -> None:
+        over_ns = over_ns and self._after(over_ns)
         self._ends[name] = over_ns
         if over_ns is not None:
             heappush(self._heap, (over_ns, name))
@@ -95,7 +99,7 @@ class _Timers:
             member.patience_ns for member in self.present.values() if member.session_ns or member.patience_ns
         ]
         self._patience_ns = 0 if 0 in known else max(known, default=0)
-        self._over_ns = now_ns + self._patience_ns if self._patience_ns else None
+        self._over_ns = self._after(now_ns + self._patience_ns) if self._patience_ns else None
 
     def sync_phase(self, formed_ns: int, unsynced: Iterable[str]) -> None:
         self._joining, self._awaited = False, {name for name in unsynced if name in self.present}
@@ -179,6 +183,6 @@ class _Timers:
         self._ends[name] = None
         self._awaited.discard(name)
         if self._over_ns is None and self._patience_ns:
-            self._over_ns = now_ns + self._patience_ns
+            self._over_ns = self._after(now_ns + self._patience_ns)
         if not self._awaited:
             self._formed(now_ns)

@@ -370,6 +370,10 @@ class ClusterTimeline:
         if known is None or not self._hears(known, request_entry, code, place, place_of(request_entry)):
             return events, None
         if known.kind == "streams":
+            if code == ErrorCode.UNKNOWN_MEMBER_ID:
+                known.is_told_unknown(request.member_id, place)
+            elif not code and request.member_id not in known.members:
+                known.is_accepted_late(request.member_id, place)
             return events, known  # whose members' sessions are those of heartbeats
         assert isinstance(known, ClassicGroup | ConsumerGroup)
         generation = getattr(request, "generation_id_or_member_epoch", -1)

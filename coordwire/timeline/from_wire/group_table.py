@@ -122,9 +122,11 @@ class GroupTable:
         return group
 
     def of_commit(self, group_id: str, member_id: str) -> AnyGroup | None:
-        """The group that a commit is about: the streams group that the member is in, else as `known`."""
+        """The group that a commit is about: a streams group that its member is or was in, else as `known`."""
         streams = self.every.get((group_id, "streams"))
-        return streams if streams is not None and member_id in streams.members else self.known(group_id)
+        if streams is not None and (member_id in streams.members or streams.has_gone(member_id)):
+            return streams
+        return self.known(group_id)
 
     def deleted(self, group_id: str, client_id: str | None, place: Seen, request_place: Seen) -> AnyGroup:
         """DeleteGroups was answered: there is no group of this id, until a new one begins; the one that is,

@@ -85,6 +85,8 @@ class ConsumerGroup(ModernGroup):
         for own in (self._own_sessions.first(), self._awaited.first()):
             if own is None or self.over_since_ns(own) > (place.time_ns or 0):
                 continue
+            if self.clocks.is_answered_soon(own, place):
+                continue
             if first is None or self.over_since_ns(own) < self.over_since_ns(first):
                 first = own
         return first
@@ -231,7 +233,9 @@ class ConsumerGroup(ModernGroup):
             self.refused(error_code, request.member_id, place)
             return
         member = self.members.get(request.member_id)
-        if member is not None and member.classic:
+        if member is None:
+            self.is_accepted_late(request.member_id, place)
+        elif member.classic:
             self._alive(member, place)
 
     def leave_request(self, message: Any, asking: FrameEntry, place: Seen) -> None:
@@ -251,6 +255,8 @@ class ConsumerGroup(ModernGroup):
         member = self.members.get(member_id)
         if error_code in MOVED:
             self.clocks.unavailable(place)
+        if error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.is_told_unknown(member_id, place)
         if member is None:
             return
         if not member.classic:

@@ -164,13 +164,19 @@ async def stopped_in_vain(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
             left_behind,
             "leaver has ended, and left the task beat (sleep), a connection to broker-1",
         ),
-        ("Stop", stopped_in_vain, "deaf has not ended 300 s after it was cancelled"),
+        (
+            "Stop",
+            stopped_in_vain,
+            "deaf has not ended 300 s after SIGTERM: these tasks wait: deaf (test_checkers.py:",
+        ),
     ],
 )
 def test_what_each_reports(checker: str, body: Body, reason: str) -> None:
     outcome = run(body)
     assert outcome.kind == ("Violation", checker), outcome.reason
     assert reason in outcome.reason
+    if checker == "NoProgress":
+        assert " s without a fault; these tasks wait: test (test_checkers.py:" in outcome.reason
 
 
 async def healthy(kafka: SimulatedKafka, world: SimulatedWorld) -> None:

@@ -38,7 +38,7 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
     assert parse_plan(written_faults(plan)) == plan
     assert {fault.kind for fault in plan} == {
         "crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", "coordinate", "lead", "fill",
-        "fail", "inject",
+        "fail", "inject", "stop",
     }  # fmt: skip
 
 
@@ -62,6 +62,7 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
         ("9" * 400 + "s crash orders-1", "a time such as"),
         ("10s crash orders-1 orders-2 for 5s", "no more after crash"),
         ("10s drop orders-1 broker-1 for 5s", "no duration"),
+        ("10s stop orders-1 soon for 5s", "a number of awaits"),
     ],
 )
 def test_a_wrong_plan_says_why(text: str, reason: str) -> None:
@@ -87,6 +88,7 @@ def test_what_a_test_says_about_faults() -> None:
         ("1s crash order-1 for 1s", "expected one of orders-1, broker-1, broker-2, broker-3, got 'order-1'"),
         ("1s cut orders-* broker-4 for 1s", "broker-3, world, test, orders-1, got 'broker-4'"),
         ("1s skew broker-1 30s for 1s", "expected one of orders-1, got 'broker-1'"),
+        ("1s stop broker-1 for 1s", "expected one of orders-1, got 'broker-1'"),
         ("1s inject orders-1 Heartbeat error=NOT_COORDINATOR", "broker-3, got 'orders-1'"),
     ],
 )
@@ -176,7 +178,7 @@ def test_a_seed_draws_all_kinds() -> None:
         kinds.update(fault.kind for fault in outcome.plan)
         assert all(fault.at + (fault.duration or 0) <= 60_000 for fault in outcome.plan)
         assert parse_plan(written_faults(outcome.plan)) == list(outcome.plan)
-    drawable = {kind for group in KINDS.values() for kind in group} - {"stop", "freeze-node"}
+    drawable = {kind for group in KINDS.values() for kind in group} - {"crash-node", "freeze-node"}
     assert set(kinds) == drawable
 
 

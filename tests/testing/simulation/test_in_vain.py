@@ -97,6 +97,27 @@ def test_a_process_that_crashes_again_and_again_is_found(lives: int, seconds: fl
     )
 
 
+def test_what_is_awaited_in_vain_says_where_processes_wait() -> None:
+    async def books(kafka: SimulatedKafka) -> None:
+        commit(kafka)
+        await asyncio.Event().wait()
+
+    async def caught_up(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("books-1", books, kafka)
+        kafka.produce(TOPIC, "tea")
+        await world.caught_up(GROUP, TOPIC)
+
+    async def until(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("books-1", books, kafka)
+        await world.until(lambda: False)
+
+    line = books.__code__.co_firstlineno + 2
+    for body in (caught_up, until):
+        reason = run(body).reason
+        assert reason.startswith(f"{body.__name__}: ")
+        assert reason.endswith(f"; these tasks wait: books-1 (test_in_vain.py:{line})")
+
+
 def test_crashes_while_there_are_faults_are_none() -> None:
     async def fails_at_first(world: SimulatedWorld) -> None:
         if world.now < 40:

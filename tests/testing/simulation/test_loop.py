@@ -352,6 +352,44 @@ def test_the_log_has_virtual_times() -> None:
     assert "0x…" in line
 
 
+def test_what_is_printed_is_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    async def body(world: SimulatedWorld) -> None:
+        await asyncio.sleep(12)
+        print("tea,", end=" ")
+        print(f"and cake\n{object()}")
+        raise AssertionError("for its log")
+
+    outcome = run(body)
+    lines = [line.split(maxsplit=3) for line in outcome.log_lines if "PRINT" in line]
+    assert [line[1:] for line in lines] == [
+        ["test", "PRINT", "tea, and cake"],
+        ["test", "PRINT", "<object object at 0x…>"],
+    ]
+    assert capsys.readouterr().out.startswith("tea, and cake\n<object")
+
+
+def test_what_is_slow_is_slow_for_stretches() -> None:
+    seconds: list[float] = []
+
+    async def body(world: SimulatedWorld) -> None:
+        while world.now < 1_000:
+            before = world.now
+            await world.slow(0.1)
+            seconds.append(world.now - before)
+
+    passes(body)
+    first = seconds.copy()
+    seconds.clear()
+    assert min(first) < 0.13
+    assert max(first) <= 0.1 * 25 * 1.2 + 0.01
+    assert {5, 25} <= {round(value / 0.1 / 5) * 5 for value in first}
+    passes(body)
+    assert seconds == first
+    seconds.clear()
+    passes(body, 1)
+    assert seconds != first
+
+
 def test_a_line_of_the_log_that_is_repeated_is_one() -> None:
     async def body(world: SimulatedWorld) -> None:
         for number in range(500):

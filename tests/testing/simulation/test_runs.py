@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from coordwire.testing.simulation import (
 )
 from coordwire.testing.simulation.decorator import _versions
 from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed
+from coordwire.testing.simulation.summary import RunSummary
 from tests.testing.simulation.service import TOPIC, correct_service, run_service
 
 ROOT = Path(__file__).parents[3]
@@ -229,6 +231,9 @@ def test_the_report_of_a_failure(tmp_path: Path) -> None:
     ):
         assert line in text
     assert "coordwire.testing.simulation: it begins" in text
+    path = tmp_path / "seed-3.txt"
+    assert f"All of it:\n    {path}" in text
+    assert path.read_text().startswith(text.partition("\n")[0])
     assert (tmp_path / "seed-3.pcapng").read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
 
 
@@ -302,18 +307,78 @@ def test_other_seeds_and_faults_than_its_own() -> None:
 def test_seeds_run_where_their_hashes_are() -> None:
     blocks: list[tuple[list[int], int]] = []
 
-    def run_elsewhere(block: list[int], repeat: int) -> str | None:
-        blocks.append((block, repeat))
-        return "a report" if block[-1] == 2 * HASH_BLOCK else None
+    def run_elsewhere(block: Sequence[int], repeat: int) -> RunSummary:
+        blocks.append(([*block], repeat))
+        summary = RunSummary(len(block))
+        if block[-1] == 2 * HASH_BLOCK:
+            summary.failed["a cause"], summary.reports["a cause"] = [*block], "a report"
+        return RunSummary.from_json(summary.to_json())
 
-    options = RunOptions(
-        seeds=[1, 0, HASH_BLOCK, 2 * HASH_BLOCK, 3 * HASH_BLOCK],
-        repeat=3,
-        run_elsewhere=run_elsewhere,  # type: ignore[arg-type]
-    )
+    seeds = [1, 0, HASH_BLOCK, 2 * HASH_BLOCK, 3 * HASH_BLOCK]
     with pytest.raises(SimulationFailed, match="a report"):
-        failing(kafka_simulation_options=options)
-    assert blocks == [([1, 0], 2), ([HASH_BLOCK], 1), ([2 * HASH_BLOCK], 0)]
+        failing(kafka_simulation_options=RunOptions(seeds=seeds, repeat=3, run_elsewhere=run_elsewhere))
+    assert blocks == [([1, 0], 2), ([HASH_BLOCK], 1), ([2 * HASH_BLOCK], 0), ([3 * HASH_BLOCK], 0)]
+    blocks.clear()
+    passing(
+        kafka_simulation_options=RunOptions(seeds=range(10), repeat=1, run_elsewhere=run_elsewhere, jobs=3)
+    )
+    assert sorted(blocks) == [([0, 1, 2, 3], 1), ([4, 5, 6, 7], 0), ([8, 9], 0)]
+
+
+@kafka_simulation(seeds=6, faults=None, nodes=1, known=("ValueError: seed ? is odd",), repeat=0)
+async def failing_in_two_ways(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    world.sometimes("sold out", world.seed == 4)
+    if world.seed % 2:
+        raise ValueError(f"seed {world.seed} is odd")
+    if world.seed == 2:
+        raise OSError("two")
+    raise AssertionError(f"seed {world.seed}")
+
+
+def test_failures_are_grouped_by_their_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SimulationFailed) as raised:
+        failing_in_two_ways()
+    first, second = str(raised.value).split("\n\n\n")
+    assert first.startswith("seed 0 fails: AssertionError, after ")
+    assert first.splitlines()[1] == "so do 1 more of 6 seeds: 4"
+    assert second.startswith("seed 2 fails: OSError, after ")
+    assert "is odd" not in first + second
+    known = "known: 'ValueError: seed ? is odd' in seeds 1, 3, 5"
+    assert capsys.readouterr().out == f"6 seeds; 'sold out' in 1 seeds; {known}\n"
+
+
+def test_what_no_seed_has_shown_fails_the_test(capsys: pytest.CaptureFixture[str]) -> None:
+    @kafka_simulation(seeds=2, faults="1s stop till; 2s crash till", nodes=1, known=("OSError*",), repeat=0)
+    async def sells(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("till", asyncio.sleep, 5)
+        world.sometimes("sold out", False)
+        await world.calm()
+
+    with pytest.raises(SimulationFailed) as raised:
+        sells()
+    assert str(raised.value).split("\n\n\n") == [
+        "the known failure 'OSError*' has not occurred in 2 seeds: take it off the list",
+        "sometimes 'sold out' never held in 2 seeds",
+    ]
+    assert capsys.readouterr().out == "2 seeds; stop 2 times; crash 2 times; 'sold out' in 0 seeds\n"
+    sells(kafka_simulation_options=RunOptions(seeds=[1]))  # other seeds than its own need not show it
+
+
+def test_the_cooldown_after_a_test() -> None:
+    seconds: list[float] = []
+
+    @kafka_simulation(seeds=1, faults=None, nodes=1, cooldown=5, repeat=0)
+    async def sells(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        async def till() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seconds.append(world.now)
+
+        world.start("till", till)
+
+    sells()
+    assert 5 <= seconds[0] < 5.1
 
 
 def test_wrong_arguments() -> None:
@@ -327,6 +392,8 @@ def test_wrong_arguments() -> None:
         ({"nodes": 0}, "nodes to be a whole number of at least 1, got 0"),
         ({"repeat": -1}, "repeat to be a whole number of at least 0, got -1"),
         ({"limit": 0}, "a limit of more than 0 s"),
+        ({"cooldown": -1}, "a cooldown of at least 0 s, and less than the limit, got -1"),
+        ({"known": "FallingOffset"}, "known failures as patterns, got the text 'FallingOffset'"),
         ({"until": 1}, "at least 5 s"),
         ({"most": 0}, "at least 1 fault"),
         ({"faults": ("fire",)}, "kinds of faults"),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .simulated_worlds import add_options, check_options, kafka_simulation_options, write_report
+from .simulated_worlds import add_options, check_options, kafka_simulation_options
 
 if TYPE_CHECKING:
     from coordwire.broker.harness import Kafka, ObservedTraffic
@@ -226,8 +226,6 @@ def pytest_runtest_makereport(
     report = yield
     if simulated is not None and report.failed:
         report.longrepr = simulated
-    if report.when == "call" or report.failed:
-        write_report(item.config, simulated or (report.longreprtext if report.failed else ""))
     if report.failed and report.when == "call":
         for running in _in_use(item):
             report.sections.append(("Kafka", _story(item, running)))

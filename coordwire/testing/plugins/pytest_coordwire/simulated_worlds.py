@@ -8,7 +8,6 @@ process, where a debugger works.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -22,6 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation import RunOptions
+    from coordwire.testing.simulation.summary import RunSummary
 
 _UNFIT = re.compile(r"[^\w.-]+")
 _INDENT, _LEAST_WIDTH = 4, 76
@@ -47,7 +47,14 @@ def add_options(group: pytest.OptionGroup) -> None:
         help="how many seeds of a simulated test run twice, to find what is not deterministic",
     )
     group.addoption(
-        "--kafka-report", metavar="FILE", help="where a pytest that the plugin has started leaves its report"
+        "--kafka-jobs",
+        metavar="N",
+        type=int,
+        default=1,
+        help="how many processes run the seeds of a simulated test at once (default: 1)",
+    )
+    group.addoption(
+        "--kafka-report", metavar="FILE", help="where a pytest that the plugin has started leaves its summary"
     )
 
 
@@ -84,6 +91,10 @@ def check_options(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--kafka-faults: {getattr(error, 'reason', error)}") from None
     if repeat is not None and repeat < 0:
         raise pytest.UsageError(f"--kafka-repeat: expected 0 or more seeds, got {repeat}")
+    if config.getoption("--kafka-jobs") < 1:
+        raise pytest.UsageError(
+            f"--kafka-jobs: expected 1 or more processes, got {config.getoption('--kafka-jobs')}"
+        )
     if captures is not None and Path(captures).exists() and not Path(captures).is_dir():
         raise pytest.UsageError(f"--kafka-captures: expected a folder, got the file {captures}")
 
@@ -97,15 +108,24 @@ def kafka_simulation_options(
     from coordwire.timeline.story import story_lines
 
     config, item = request.config, request.node
+    if getattr(item.obj, "is_hypothesis_test", False):
+        pytest.fail(
+            "@given above @kafka_simulation would run all seeds for each example: draw values in the test, "
+            "by `random` (in a world it draws from the seed), and run more seeds",
+            pytrace=False,
+        )
     seeds = config.getoption("--kafka-seeds")
     captures = config.getoption("--kafka-captures")
     name = _UNFIT.sub("-", item.name)[:60]
-    is_elsewhere = config.getoption("--kafka-report") is not None
+    report = config.getoption("--kafka-report")
 
     folder = tmp_path_factory.mktemp(name) if captures is None else Path(captures)
 
-    def run_elsewhere(block: Sequence[int], repeat: int) -> str | None:
+    def run_elsewhere(block: Sequence[int], repeat: int) -> RunSummary:
         return _run_pytest(config, item, folder, block, repeat)
+
+    def deliver(summary: RunSummary) -> None:
+        Path(report).write_text(summary.to_json())
 
     return RunOptions(
         seeds=None if seeds is None else read_seeds(seeds),
@@ -113,16 +133,20 @@ def kafka_simulation_options(
         repeat=config.getoption("--kafka-repeat"),
         folder=folder,
         command=f"pytest {shlex.quote(item.nodeid)}",
-        run_elsewhere=None if is_elsewhere else run_elsewhere,
+        run_elsewhere=run_elsewhere if report is None else None,
+        jobs=config.getoption("--kafka-jobs"),
+        is_debugged=config.getoption("usepdb"),
+        deliver=None if report is None else deliver,
         story=partial(story_lines, width=max(config.get_terminal_writer().fullwidth - _INDENT, _LEAST_WIDTH)),
     )
 
 
 def _run_pytest(
     config: pytest.Config, item: Any, captures: Path, block: Sequence[int], repeat: int
-) -> str | None:
-    """Run seeds of a test in a pytest of their own; the report of a failure."""
+) -> RunSummary:
+    """Run seeds of a test in a pytest of their own."""
     from coordwire.testing.simulation.runs import command_of_seed
+    from coordwire.testing.simulation.summary import RunSummary
 
     with tempfile.TemporaryDirectory(prefix="coordwire-") as folder:
         report = Path(folder) / "report.json"
@@ -148,12 +172,11 @@ def _run_pytest(
             command, cwd=config.invocation_params.dir, env=environment, text=True, errors="replace",
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
-        if not report.exists():
-            return f"the process of seeds {block[0]} to {block[-1]} has left no report:\n{completed.stdout}"
-        outcome = json.loads(report.read_text())
-        if completed.returncode or outcome.get("report"):
-            return str(outcome.get("report") or completed.stdout)
-        return None
+        if completed.returncode or not report.exists():
+            name = f"the process of seeds {block[0]} to {block[-1]}"
+            text = f"{name} has failed:\n{completed.stdout}"
+            return RunSummary(len(block), {name: [block[0]]}, {name: text})
+        return RunSummary.from_json(report.read_text())
 
 
 def _ranges(seeds: Iterable[int]) -> list[str]:
@@ -164,10 +187,3 @@ def _ranges(seeds: Iterable[int]) -> list[str]:
         else:
             ranges.append([seed, seed])
     return [f"{first}-{last}" for first, last in ranges]
-
-
-def write_report(config: pytest.Config, text: str) -> None:
-    """Leave the report of a test's outcome for the pytest that has started this one."""
-    path = config.getoption("--kafka-report")
-    if path is not None:
-        Path(path).write_text(json.dumps({"report": text}))

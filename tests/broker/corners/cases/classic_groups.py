@@ -236,6 +236,8 @@ case("list-groups-of-unknown-state", ask("ListGroups", 5, states_filter=["Nonsen
 case("list-groups-of-unknown-type", ask("ListGroups", 5, types_filter=["nonsense"]))
 case("list-groups-dead", ask("ListGroups", 4, states_filter=["Dead"]))
 case("delete-groups-unknown", ask("DeleteGroups", 2, groups_names=["$g", ""]))
+case("delete-groups-unknown-v3", ask("DeleteGroups", 3, groups_names=["$g", "", "$g"]))
+case("delete-group-in-use-v3", _member(), ask("DeleteGroups", 3, groups_names=["$g", "$g2"]))
 case("delete-groups-none", ask("DeleteGroups", 2, groups_names=[]))
 case("delete-group-in-use", _member(), ask("DeleteGroups", 2, groups_names=["$g"]))
 case(

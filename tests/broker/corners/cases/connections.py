@@ -74,6 +74,24 @@ for number, (name, version) in enumerate(
         f"software-name-{number}",
         ask("ApiVersions", 3, client_software_name=name, client_software_version=version, patience=2.0),
     )
+for number, (cluster, node) in enumerate(
+    [("other", 1), ("other", -1), (None, 1), ("", -1), ("", 1), (None, -1), (None, -2)]
+):
+    case(
+        f"versions-of-a-node-{number}",
+        ask(
+            "ApiVersions",
+            5,
+            client_software_name="a",
+            client_software_version="1",
+            cluster_id=cluster,
+            node_id=node,
+        ),
+    )
+case(
+    "versions-of-another-node-without-software",
+    ask("ApiVersions", 5, client_software_name="", cluster_id="other", node_id=1),
+)
 case(
     "two-requests-at-once",
     raw(_frame(_header(12, 0) + b"\0\1g\0\0\0\1\0\1m") * 2, answer=(12, 0)),

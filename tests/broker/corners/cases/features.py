@@ -110,3 +110,13 @@ for number, (level, kind) in enumerate(
      (-1, UPGRADE), (29, 9)]
 ):  # fmt: skip
     case(f"features-metadata-{number}", _validated((METADATA, level, kind)))
+for name, level in (
+    ("eligible.leader.replicas.version", 0),
+    ("eligible.leader.replicas.version", 1),
+    ("eligible.leader.replicas.version", 2),
+    ("kraft.version", 2),
+    ("share.version", 1),
+    ("share.version", 2),
+    ("share.version", 3),
+):
+    case(f"features-{name}-{level}", _validated((name, level, UPGRADE)))

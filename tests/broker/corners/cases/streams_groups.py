@@ -137,3 +137,19 @@ case(
     _JOINED,
     *(_described(*ids) for ids in (("$g", "m"), ("$g", ""), ("$g2", "x"), ("", "x"))),
 )
+
+# --- version 1 ---
+
+_NEWER: dict[str, dict[str, Any]] = {
+    "first": {},
+    "static": {"instance_id": "i"},
+    "without-topology": {"topology": None},
+    "with-offsets": {"task_offsets": [{"subtopology_id": "0", "partition": 0, "offset": 5}]},
+}
+for name, changes in _NEWER.items():
+    case(f"heartbeat-1071-{name}-v1", ask("StreamsGroupHeartbeat", 1, **_first(**changes)))
+case(
+    "describe-1071-v1",
+    quiet("StreamsGroupHeartbeat", 1, **_first()),
+    ask("StreamsGroupDescribe", 1, group_ids=["$g", "$g2"]),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from tests.broker.corners.script import Step, ask, case, quiet, topic
 from tests.broker.corners.values import batch
@@ -144,6 +145,27 @@ def _committed(version: int = 3, **changes: Any) -> Step:
 
 for v in (0, 3, 4, 5):
     case(f"txn-commit-without-begin-v{v}", _BEGUN, _committed(v))
+_BY_ID = [{"topic_id": "$t#id", "partitions": [{"partition_index": 0, "committed_offset": 5}]}]
+_UNKNOWN_ID = [
+    {
+        "topic_id": UUID(int=42),
+        "partitions": [{"partition_index": 0, "committed_offset": 5}],
+    }
+]
+case("txn-commit-without-begin-v6", _BEGUN, _committed(6, topics=_BY_ID))
+case(
+    "txn-commit-v6",
+    _BEGUN,
+    _committed(6, topics=_BY_ID),
+    _committed(6, topics=_UNKNOWN_ID),
+    _committed(6, topics=[{"partitions": [{"partition_index": 0, "committed_offset": 5}]}]),
+    _committed(6, topics=[*_UNKNOWN_ID, *_BY_ID]),
+    _committed(6, topics=_BY_ID, member_id="m", generation_id_or_member_epoch=1),
+    _committed(6, topics=_BY_ID, generation_id_or_member_epoch=5),
+    _committed(6, topics=_BY_ID, producer_epoch=9),
+    _committed(6, topics=_BY_ID, group_id=""),
+    _committed(6, topics=_BY_ID, transactional_id=""),
+)
 case("txn-commit-unknown", topic(), _committed(producer_id=5, producer_epoch=0))
 case(
     "txn-commit-of-nobody",
