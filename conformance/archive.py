@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance import hostile
+from conformance import batches, hostile, messages
 from conformance.flaws import FLAWS
 from conformance.hostile import ALLOWANCE
 from conformance.judge import judged
@@ -39,6 +39,7 @@ Files = dict[str, bytes]
 FAMILIES: dict[str, Callable[[list[Vector]], Iterator[Vector]]] = {
     "hostile": lambda before: judged(hostile.inputs(before)),
     "hostile-large": lambda before: judged(hostile.large()),
+    "messages": lambda before: messages.judged(messages.inputs()),
 }
 """By file, without its ending: what makes its vectors from those that are kept."""
 
@@ -58,15 +59,24 @@ def kept(family: str) -> bytes:
 
 def built() -> Files:
     """The vectors' files, as Kafka's classes judge today. Raises `Unavailable` without them."""
-    return {
+    made = {
         f"{family}.jsonl": lines(make(list(map(json.loads, kept(family).splitlines()))))
         for family, make in FAMILIES.items()
+    }
+    return made | recorded()
+
+
+def recorded() -> Files:
+    """The files of vectors that are kept elsewhere."""
+    return {
+        "batches.jsonl": lines(batches.sound()),
+        "hostile-batches.jsonl": lines(batches.hostile()),
     }
 
 
 def unpacked() -> Files:
     """The vectors' files that are kept."""
-    return {f"{family}.jsonl": kept(family) for family in FAMILIES}
+    return {f"{family}.jsonl": kept(family) for family in FAMILIES} | recorded()
 
 
 def manifest(files: Files) -> dict[str, Any]:
@@ -140,6 +150,7 @@ def _tar(files: Files) -> bytes:
 def keep(files: Files) -> None:
     """Put the vectors where they are kept, with their manifest."""
     DATA.mkdir(exist_ok=True)
-    for name, data in files.items():
+    for family in FAMILIES:
+        name, data = f"{family}.jsonl", files[f"{family}.jsonl"]
         (DATA / f"{name}.xz").write_bytes(lzma.compress(data, preset=9))
     (DATA / "manifest.json").write_bytes(_text(manifest(files)))

@@ -35,6 +35,10 @@ _ARRAYS = (
 _NULLS = ("https://github.com/confluentinc/librdkafka/issues/5577",)
 _TAGS = ("https://github.com/redpanda-data/redpanda/pull/30160",)
 _TAG_COUNTS = ("https://github.com/redpanda-data/redpanda/pull/30191",)
+_BATCH_COUNTS = (
+    "https://github.com/segmentio/kafka-go/issues/1438",
+    "https://github.com/kafka-protocol-rs/kafka-protocol-rs/pull/156",
+)
 
 FLAWS = {
     "none": Flaw("nothing is wrong", "none"),
@@ -73,6 +77,14 @@ FLAWS = {
     "varint-overlong": Flaw("a length, count or tag in too many bytes", "a second form of one value"),
     "varint-overflow": Flaw("a length, count or tag beyond 32 bits", "a wrong number"),
     "varint-greatest": Flaw("a length, count or tag far beyond the bytes that follow", "allocates", _ARRAYS),
+    "batch-truncated": Flaw("the bytes end inside a batch", "reads past the end"),
+    "batch-length": Flaw("a batch's length is not that of its bytes", "reads past the end, or allocates"),
+    "batch-damaged": Flaw("bytes that the checksum does not cover as they are", "takes damaged records"),
+    "batch-magic": Flaw("a format that does not exist", "takes bytes for another format"),
+    "batch-attributes": Flaw("a codec that does not exist or is not used, unknown bits", "misreads records"),
+    "batch-count": Flaw("a count of records that is not theirs", "allocates, or a crash", _BATCH_COUNTS),
+    "batch-body": Flaw("more or fewer bytes than the records have", "reads past the end"),
+    "record-damaged": Flaw("a length, count or varint inside a record is wrong", "reads past the end"),
     "value-changed": Flaw("a number changed", "none, or what its meaning brings"),
 }  # fmt: skip
 """By kind. A limit is Kafka 4.4's own: other readers may accept what is beyond it."""

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from conformance.archive import DATA, HERE, kept, manifest, unpacked
+from conformance import messages
+from conformance.archive import DATA, HERE, manifest, unpacked
 from conformance.flaws import FLAWS
 from conformance.hostile import ALLOWANCE, EARLIER, inputs, large
 from conformance.judge import ANSWERS, message_of
-from coordwire import to_json
+from coordwire import from_json, to_json
 from coordwire.codec import Message
 from coordwire.errors import DecodeError
-from tests.interop.cells import as_kafka, without_tags
+from tests.interop.cells import as_kafka, kinds, without_tags
 
 Vector = dict[str, Any]
 
@@ -31,9 +32,12 @@ PART = 5
 TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict, "null": type(None)}
 
 
+files = functools.cache(unpacked)
+
+
 @functools.cache
 def vectors(family: str) -> list[Vector]:
-    return [json.loads(line) for line in kept(family).splitlines()]
+    return [json.loads(line) for line in files()[f"{family}.jsonl"].splitlines()]
 
 
 @functools.cache
@@ -45,7 +49,7 @@ def by_message() -> dict[str, list[Vector]]:
 
 
 def test_the_manifest_is_that_of_the_kept_files() -> None:
-    assert json.loads((DATA / "manifest.json").read_text()) == manifest(unpacked())
+    assert json.loads((DATA / "manifest.json").read_text()) == manifest(files())
 
 
 def test_the_kept_inputs_are_those_that_the_generators_make() -> None:
@@ -59,19 +63,29 @@ def test_the_kept_inputs_are_those_that_the_generators_make() -> None:
     assert sum(f"/{EARLIER}/" in one["id"] for one in hostile) == 3824
 
 
+def test_the_kept_values_are_those_that_the_generator_chooses() -> None:
+    made = ("hex", "release")
+    chosen = [{name: one[name] for name in one if name not in made} for one in vectors("messages")]
+    assert chosen == list(messages.inputs())
+    assert {message_of(one).__name__ for one in chosen} == {cls.__name__ for cls in kinds()}
+
+
 def test_addresses_are_unique() -> None:
-    addresses = [one["id"] for family in ("hostile", "hostile-large") for one in vectors(family)]
+    addresses = [json.loads(line)["id"] for data in files().values() for line in data.splitlines()]
     assert len(addresses) == len(set(addresses))
 
 
 def test_every_kind_of_flaw_is_there() -> None:
-    assert {one["flaw"] for family in ("hostile", "hostile-large") for one in vectors(family)} == set(FLAWS)
+    families = ("hostile", "hostile-large", "hostile-batches")
+    assert {one["flaw"] for family in families for one in vectors(family)} == set(FLAWS)
 
 
-def test_lines_are_as_the_schema_says() -> None:
-    schema = json.loads((HERE / "schemas" / "hostile.schema.json").read_text())
-    for one in vectors("hostile"):
-        assert set(schema["required"]) <= set(one) <= set(schema["properties"])
+@pytest.mark.parametrize("family", ["hostile", "hostile-large", "messages", "batches", "hostile-batches"])
+def test_lines_are_as_the_schema_says(family: str) -> None:
+    schema = json.loads((HERE / "schemas" / f"{family.removesuffix('-large')}.schema.json").read_text())
+    assert vectors(family)
+    for one in vectors(family):
+        assert set(schema["required"]) <= set(one) <= set(schema["properties"]), one["id"]
         for name, value in one.items():
             check(schema["properties"][name], value)
 
@@ -87,6 +101,21 @@ def check(rule: dict[str, Any], value: Any) -> None:
 def test_the_allocation_rule_is_stated() -> None:
     page = (HERE / "README.md").read_text()
     assert f"{ALLOWANCE[0]:,} + {ALLOWANCE[1]} n bytes" in page
+
+
+def test_messages() -> None:
+    """Kafka's bytes for Kafka's JSON, both ways."""
+    for one in vectors("messages"):
+        cls, wire, version = message_of(one), bytes.fromhex(one["hex"]), one["version"]
+        message: Any = cls.decode(wire, version=version)
+        assert message.encode(version=version) == wire, one["id"]
+        tags = {tag: bytes.fromhex(data) for tag, data in one.get("unknown_tags", ())}
+        assert dict(message.tags or {}) == tags
+        form = json.loads(json.dumps(to_json(message, version=version)))
+        form.pop("_tags", None)
+        assert form == one["json"], one["id"]
+        message.tags = None
+        assert from_json(cls, one["json"], version=version) == message, one["id"]
 
 
 @pytest.mark.parametrize("name", by_message())
