@@ -44,7 +44,6 @@ ALLOWED = {
     # What a user's test or a run from the command line reads of a result.
     "Deliveries.disordered": "a run's result",
     "self.busy_us": "a run's result",
-    "self.last_error": "a test that simulates, of a process that has ended",
     # How tests see limits kept, and replace clocks and settings.
     "PendingRequests.place_count": "tests of what is kept",
     "RegularExpression.kept_bytes": "tests of what is kept",

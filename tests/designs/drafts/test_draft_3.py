@@ -311,12 +311,17 @@ def test_an_answer_to_a_join_that_took_longer_than_the_session_starts_nothing() 
 
 
 def test_metadata_is_read_again_while_it_pings() -> None:
-    """From the first ping on, every `metadata_refresh_ms`."""
-    world = World(3)
+    """From the first ping on, every `metadata_refresh_ms`: after a join, and after a failover."""
+    world = World(3, broker={"loads_groups": True})
     world.join("a", metadata_refresh_ms=1_000)
     world.run(100)
-    joined = world.sent(Draft3JoinGroupResponse)[-1].time
+    (joined,) = world.sent(Draft3JoinGroupResponse)
     world.history.clear()
     world.run(3_500)
-    reads = [entry.time - joined for entry in world.sent(Draft3MetadataRequest)]
+    reads = [entry.time - joined.time for entry in world.sent(Draft3MetadataRequest)]
     assert [round(one, -2) for one in reads] == [1_000, 2_000, 3_000]
+    world.crash("broker-1")
+    world.run(20_000)
+    world.history.clear()
+    world.run(3_000)
+    assert len(world.sent(Draft3MetadataRequest, to="broker-2")) == 3
