@@ -37,6 +37,7 @@ class ReleaseRules:
     streams_tasks_change_roles_at_once: a member need not give up a task that it gets in another role.
     streams_targets_are_refined: by a step that changes nothing yet. sticky_assignor_ranks_standbys: by what
     members report; it starts from the tasks that they have, not from their targets.
+    streams_topologies_are_validated_by_records: those of a group without a record of its epoch are not.
     """
 
     migration_policy_binds_classic_members: bool = False
@@ -59,6 +60,7 @@ class ReleaseRules:
     streams_tasks_change_roles_at_once: bool = False
     streams_targets_are_refined: bool = False
     sticky_assignor_ranks_standbys: bool = False
+    streams_topologies_are_validated_by_records: bool = False
 
 
 _4_3_0 = ReleaseRules()
@@ -84,6 +86,7 @@ _4_4_0 = replace(
     streams_tasks_change_roles_at_once=True,
     streams_targets_are_refined=True,
     sticky_assignor_ranks_standbys=True,
+    streams_topologies_are_validated_by_records=True,
 )
 
 _RULES: Mapping[str, ReleaseRules] = {"4.3.0": _4_3_0, "4.3.1": _4_3_1, "4.4.0": _4_4_0}

@@ -243,6 +243,7 @@ ERROR_CONDITIONS: dict[int, dict[str, str]] = {
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
         "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
         "TRANSACTION_ABORTABLE": "The partition of the group's offsets is not in the producer's open transaction (from version 4 on).",
+        "UNKNOWN_TOPIC_ID": "No topic has the id (from version 6 on).",
     },
     42: {
         "COORDINATOR_LOAD_IN_PROGRESS": "The coordinator is still loading its log.",

@@ -61,7 +61,7 @@ TxnOffsetCommit = Api(
         "TRANSACTION_ABORTABLE": "The partition of the group's offsets is not in the producer's open transaction (from version 4 on).",
         "GROUP_ID_NOT_FOUND": "",
         "STALE_MEMBER_EPOCH": "",
-        "UNKNOWN_TOPIC_ID": "",
+        "UNKNOWN_TOPIC_ID": "No topic has the id (from version 6 on).",
     },
 )
 

@@ -39,6 +39,7 @@ from tests.coordinator.recorded_histories import (
     read_histories,
     write_histories,
 )
+from tests.coordinator.rule_histories import Script, unvalidated_groups
 from tests.coordinator.settings import has_streams, kafka_settings, settings
 from tests.shares.group_histories import share_history
 
@@ -58,7 +59,7 @@ _NEWEST_VERSIONS = {
 class Change:
     """A change. rule: its name in `ReleaseRules`. since: the first release that has it. tickets: of Kafka, as
     far as one was found. text: in the words of the page. seed: where to look for a history that shows it, of
-    this kind.
+    this kind. script: writes it where random ones seldom show it.
     """
 
     rule: str
@@ -67,6 +68,7 @@ class Change:
     text: str
     seed: int
     kind: str = "all"
+    script: Callable[[Script], None] | None = None
 
 
 CHANGES: Sequence[Change] = (
@@ -190,6 +192,12 @@ CHANGES: Sequence[Change] = (
         "The sticky task assignor starts from the tasks that members have, not from their targets, ranks the "
         "members that know a task by the offsets they report, and passes over processes that have the task.",
         700_000, "streams",
+    ),
+    Change(
+        "streams_topologies_are_validated_by_records", "4.4.0", (),
+        "A streams group of which the log has members but no record of its epoch has the validated topology "
+        "-1; it was 0.",
+        0, script=unvalidated_groups,
     ),
 )  # fmt: skip
 
@@ -318,6 +326,12 @@ def _is_shown(change: Change, recorded: Sequence[RecordedHistory]) -> bool:
 
 
 def _found(change: Change) -> list[RecordedHistory]:
+    if change.script is not None:
+        script = Script(RELEASES[0])
+        change.script(script)
+        recorded = _kafkas(change.seed, script.steps)
+        assert _is_shown(change, recorded), change.rule
+        return recorded
     for seed, _ in zip(_seeds(change), range(_MOST_TRIES), strict=False):
         steps = _steps(change, seed)
         number = _first_difference(seed, steps, change.rule)

@@ -30,6 +30,7 @@ from coordwire.messages import (
     ShareGroupHeartbeatRequest,
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
+    TxnOffsetCommitRequest,
     find_message,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
@@ -41,7 +42,9 @@ from coordwire.messages.streams_group_heartbeat import (
     Subtopology,
     Topology,
 )
+from coordwire.messages.streams_group_records import StreamsGroupMetadataKey
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
+from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.coordinator.comparison import outcome_lines
 from tests.coordinator.histories import (
     Outcome,
@@ -55,7 +58,7 @@ from tests.coordinator.oracle import RELEASE, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
-__all__ = ["LATER", "RULES"]
+__all__ = ["LATER", "RULES", "Script", "unvalidated_groups"]
 
 _TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orders"
 _SUBSCRIPTION = bytes.fromhex("00000000000100056175646974ffffffff")
@@ -67,7 +70,7 @@ _SEED = 0
 _FAIL = "fail NOT_ENOUGH_REPLICAS"
 
 
-class _Script:
+class Script:
     """A history that grows, and a coordinator that it runs on meanwhile."""
 
     def __init__(self, release: str) -> None:
@@ -102,15 +105,18 @@ class _Script:
         while answers and (answer := state_answer(self._replayer)) is not None:
             self.step(answer)
 
-    def reload(self, **changes: str | int) -> None:
+    def reload(self, without: type[Any] | None = None, /, **changes: str | int) -> None:
         """Load the log again with these values of fields, in all keys and values that have them.
 
-        The records of the member m stay as they are, but for their group's id, and so does a topology.
+        without: keys whose records are left out. The records of the member m stay as they are, but for their
+        group's id, and so does a topology.
         """
         end_offset, log = self._replayer.whole_log
         entries = []
         for offset, record in log:
             changed = decode_log_record("consumer_offsets", record.key, record.value)
+            if without is not None and isinstance(changed.key, without):
+                continue
             is_kept = getattr(changed.key, "member_id", None) == "m" or hasattr(
                 changed.value, "subtopologies"
             )
@@ -147,7 +153,7 @@ def _beat(member_id: str) -> HeartbeatRequest:
     return HeartbeatRequest(group_id="g", member_id=member_id, generation_id=1)
 
 
-def _retention_starts_when_the_group_is_empty(script: _Script) -> None:
+def _retention_starts_when_the_group_is_empty(script: Script) -> None:
     """The commit is older than the retention, the time without members is not."""
     member_id = script.ask(_join(session_ms=1_800_000), 3)
     script.wait(3_000)
@@ -172,7 +178,7 @@ def _retention_starts_when_the_group_is_empty(script: _Script) -> None:
         script.ask(OffsetFetchRequest(group_id="g", topics=None), 7)
 
 
-def _the_last_members_of_a_pattern_leave_at_once(script: _Script) -> None:
+def _the_last_members_of_a_pattern_leave_at_once(script: Script) -> None:
     for member_id in ("a", "b", "c"):
         request = ConsumerGroupHeartbeatRequest(
             group_id="g", member_id=member_id, rebalance_timeout_ms=5_000, topic_partitions=[],
@@ -188,7 +194,7 @@ def _the_last_members_of_a_pattern_leave_at_once(script: _Script) -> None:
     script.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
 
 
-def _members_leave_in_a_batch_that_fails(script: _Script) -> None:
+def _members_leave_in_a_batch_that_fails(script: Script) -> None:
     for member_id in ("a", "b", "c", "d"):
         script.ask(
             ConsumerGroupHeartbeatRequest(
@@ -207,7 +213,7 @@ def _members_leave_in_a_batch_that_fails(script: _Script) -> None:
         script.ask(ConsumerGroupHeartbeatRequest(group_id="g", member_id=member_id, member_epoch=1), 1)
 
 
-def _a_static_member_comes_back_and_its_record_fails(script: _Script) -> None:
+def _a_static_member_comes_back_and_its_record_fails(script: Script) -> None:
     """The member before is in the group again, with its own session time-out, which begins then."""
     member_id = script.ask(_join(instance="i"), 5)
     script.wait(3_000)
@@ -224,7 +230,7 @@ def _a_static_member_comes_back_and_its_record_fails(script: _Script) -> None:
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
 
 
-def _a_static_member_that_is_back_expires_where_it_is_silent(script: _Script) -> None:
+def _a_static_member_that_is_back_expires_where_it_is_silent(script: Script) -> None:
     member_id = script.ask(_join(instance="i"), 5)
     script.wait(3_000)
     script.ask(_sync(member_id, "i"), 5)
@@ -236,7 +242,7 @@ def _a_static_member_that_is_back_expires_where_it_is_silent(script: _Script) ->
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
 
 
-def _a_static_member_comes_back_with_a_shorter_session(script: _Script) -> None:
+def _a_static_member_comes_back_with_a_shorter_session(script: Script) -> None:
     """The time-out before counts until its next heartbeat."""
     member_id = script.ask(_join(session_ms=25_000, instance="i"), 5)
     script.wait(3_000)
@@ -249,7 +255,7 @@ def _a_static_member_comes_back_with_a_shorter_session(script: _Script) -> None:
         script.ask(DescribeGroupsRequest(groups=["g"]), 5)
 
 
-def _a_custom_assignors_group_is_not_upgraded(script: _Script) -> None:
+def _a_custom_assignors_group_is_not_upgraded(script: Script) -> None:
     member_id = script.ask(_join(), 3)
     script.wait(3_000)
     request = _sync(member_id)
@@ -268,7 +274,7 @@ def _a_custom_assignors_group_is_not_upgraded(script: _Script) -> None:
 
 
 def _join_consumer_group(
-    script: _Script, group_id: str, member_id: str = "m"
+    script: Script, group_id: str, member_id: str = "m"
 ) -> ConsumerGroupHeartbeatRequest:
     """A member joins; its next heartbeat."""
     joining = ConsumerGroupHeartbeatRequest(
@@ -279,7 +285,7 @@ def _join_consumer_group(
     return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch)
 
 
-def _join_share_group(script: _Script, group_id: str, member_id: str = "m") -> ShareGroupHeartbeatRequest:
+def _join_share_group(script: Script, group_id: str, member_id: str = "m") -> ShareGroupHeartbeatRequest:
     joining = ShareGroupHeartbeatRequest(
         group_id=group_id, member_id=member_id, subscribed_topic_names=["orders"]
     )
@@ -288,7 +294,7 @@ def _join_share_group(script: _Script, group_id: str, member_id: str = "m") -> S
 
 
 def _join_streams_group(
-    script: _Script, group_id: str, member_id: str = "m", *, topology_epoch: int = 1
+    script: Script, group_id: str, member_id: str = "m", *, topology_epoch: int = 1
 ) -> StreamsGroupHeartbeatRequest:
     part = Subtopology(subtopology_id="0", source_topics=["orders"])
     joining = StreamsGroupHeartbeatRequest(
@@ -340,7 +346,7 @@ _NEWS: dict[str, dict[str, Any]] = {
 """By kind of group, the fields of a heartbeat with a value that a coordinator has to look at."""
 
 
-def _settle(script: _Script, beats: list[Any], version: int) -> None:
+def _settle(script: Script, beats: list[Any], version: int) -> None:
     """Time goes on and members give up all that they have, until they have come to their target."""
     for _ in range(5):
         script.wait(3_000)
@@ -349,10 +355,10 @@ def _settle(script: _Script, beats: list[Any], version: int) -> None:
             beat.member_epoch = script.answer(replace(beat, **report), version).member_epoch
 
 
-def _heartbeats_with_news(kind: str) -> Callable[[_Script], None]:
+def _heartbeats_with_news(kind: str) -> Callable[[Script], None]:
     """One field of a heartbeat differs; the group that changed has heartbeats after it as before."""
 
-    def heartbeats_with_news(script: _Script) -> None:
+    def heartbeats_with_news(script: Script) -> None:
         join, version = _JOINS[kind]
         news = _NEWS[kind]
         beats = [join(script, f"g-{name}") for name in [*news, "client", "no client"]]
@@ -378,10 +384,10 @@ def _heartbeats_with_news(kind: str) -> Callable[[_Script], None]:
     return heartbeats_with_news
 
 
-def _targets_change(kind: str) -> Callable[[_Script], None]:
+def _targets_change(kind: str) -> Callable[[Script], None]:
     """Members join while a target is young, and others wait for what the first gives up late."""
 
-    def targets_change(script: _Script) -> None:
+    def targets_change(script: Script) -> None:
         join, version = _JOINS[kind]
         beats = [join(script, "g", "m")]
         _settle(script, beats, version)
@@ -399,10 +405,10 @@ def _targets_change(kind: str) -> Callable[[_Script], None]:
     return targets_change
 
 
-def _topics_change(kind: str) -> Callable[[_Script], None]:
+def _topics_change(kind: str) -> Callable[[Script], None]:
     """A topic grows, while an append fails; it goes, and comes back smaller."""
 
-    def topics_change(script: _Script) -> None:
+    def topics_change(script: Script) -> None:
         join, version = _JOINS[kind]
         beats = [join(script, "g", member_id) for member_id in ("m", "n")]
         _settle(script, beats, version)
@@ -423,10 +429,10 @@ def _topics_change(kind: str) -> Callable[[_Script], None]:
     return topics_change
 
 
-def _settings_change(kind: str) -> Callable[[_Script], None]:
+def _settings_change(kind: str) -> Callable[[Script], None]:
     """An operator changes the time-outs of a group with a steady member, which is silent in the end."""
 
-    def settings_change(script: _Script) -> None:
+    def settings_change(script: Script) -> None:
         join, version = _JOINS[kind]
         (beat,) = beats = [join(script, "g")]
         _settle(script, beats, version)
@@ -462,10 +468,10 @@ _IN_LOGS: list[dict[str, str | int]] = [
 """What no request brings: another host, ids of spaces, a state that does not fit the epoch, small epochs."""
 
 
-def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Callable[[_Script], None]:
+def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Callable[[Script], None]:
     """The first member's heartbeat looks at the topics' metadata, so that the second's need not."""
 
-    def heartbeats_after_a_load(script: _Script) -> None:
+    def heartbeats_after_a_load(script: Script) -> None:
         join, version = _JOINS[kind]
         first, second = beats = [join(script, "g", member_id) for member_id in ("m", "n")]
         _settle(script, beats, version)
@@ -484,7 +490,7 @@ def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Cal
     return heartbeats_after_a_load
 
 
-def _a_streams_group_waits_with_the_target_of_its_log(script: _Script) -> None:
+def _a_streams_group_waits_with_the_target_of_its_log(script: Script) -> None:
     """The target is newer than the group, so that members come to it during the initial delay."""
     (beat,) = beats = [_join_streams_group(script, "g")]
     _settle(script, beats, 0)
@@ -496,7 +502,7 @@ def _a_streams_group_waits_with_the_target_of_its_log(script: _Script) -> None:
         script.wait(1_000)
 
 
-def _share_coordinators_do_not_answer(script: _Script) -> None:
+def _share_coordinators_do_not_answer(script: Script) -> None:
     """What they should initialize is entered again after some time."""
     beat = _join_share_group(script, "g")
     for _ in range(8):
@@ -504,7 +510,7 @@ def _share_coordinators_do_not_answer(script: _Script) -> None:
         beat.member_epoch = script.answer(beat, 1).member_epoch
 
 
-def _a_streams_member_has_an_older_topology(script: _Script) -> None:
+def _a_streams_member_has_an_older_topology(script: Script) -> None:
     beats = [
         _join_streams_group(script, "g"),
         _join_streams_group(script, "g", "n", topology_epoch=0),
@@ -514,7 +520,15 @@ def _a_streams_member_has_an_older_topology(script: _Script) -> None:
         script.answer(beat, 0)
 
 
-def _a_pattern_is_resolved_again(script: _Script) -> None:
+def unvalidated_groups(script: Script) -> None:
+    """The log has lost the record of the group's epoch, as after a compaction that went wrong."""
+    _join_streams_group(script, "g")
+    script.wait(1_000)
+    script.reload(StreamsGroupMetadataKey)
+    script.wait(60_000)
+
+
+def _a_pattern_is_resolved_again(script: Script) -> None:
     """A topic comes that a member's pattern matches; the next resolution is due by time."""
     joining = ConsumerGroupHeartbeatRequest(
         group_id="g", member_id="m", rebalance_timeout_ms=5_000, topic_partitions=[],
@@ -529,7 +543,7 @@ def _a_pattern_is_resolved_again(script: _Script) -> None:
         beat.member_epoch = script.answer(beat, 1).member_epoch
 
 
-def _a_classic_member_becomes_one_of_a_consumer_group(script: _Script) -> None:
+def _a_classic_member_becomes_one_of_a_consumer_group(script: Script) -> None:
     """Its group was upgraded; its first heartbeat of the new protocol names nothing."""
     member_id = script.ask(_join(session_ms=45_000), 3)
     script.wait(3_000)
@@ -547,7 +561,7 @@ def _a_classic_member_becomes_one_of_a_consumer_group(script: _Script) -> None:
         script.answer(replace(beat, member_id=member_id, member_epoch=epoch), 1)
 
 
-def _a_member_of_a_group_without_a_name_is_in_its_epoch(script: _Script) -> None:
+def _a_member_of_a_group_without_a_name_is_in_its_epoch(script: Script) -> None:
     """A log has the group, with its member in the epoch that begins when a classic member joins."""
     (beat,) = beats = [_join_consumer_group(script, "g")]
     _settle(script, beats, 1)
@@ -560,7 +574,7 @@ def _a_member_of_a_group_without_a_name_is_in_its_epoch(script: _Script) -> None
     script.ask(ConsumerGroupDescribeRequest(group_ids=[" "]), 1)
 
 
-def _heartbeats_of_a_classic_group(script: _Script) -> None:
+def _heartbeats_of_a_classic_group(script: Script) -> None:
     """Each field differs once; then a log has the group without a name, as clients could once make it."""
     member_id = script.ask(_join(), 3)
     script.wait(3_000)
@@ -594,7 +608,7 @@ def _heartbeats_of_a_classic_group(script: _Script) -> None:
         script.ask(ListGroupsRequest(), 5)
 
 
-def _votes_tie_in_a_log(script: _Script) -> None:
+def _votes_tie_in_a_log(script: Script) -> None:
     """Kafka's two tables have these assignors in different orders for n, whose heartbeat raises the epoch."""
     epochs = {}
     for member_id, topic in (("m", "audit"), ("n", "orders")):
@@ -615,10 +629,25 @@ def _votes_tie_in_a_log(script: _Script) -> None:
     beat("m", "m", "m", "n")
 
 
-LATER: list[tuple[str, Callable[[_Script], None]]] = [("4.4.0", _votes_tie_in_a_log)]
+def _an_offset_of_an_unknown_topic_without_partitions(script: Script) -> None:
+    """TxnOffsetCommit 6 names it by its id, which the answer has too."""
+    topics = [TxnOffsetCommitRequestTopic(topic_id=UUID(int=99), partitions=[])]
+    commit = TxnOffsetCommitRequest(
+        group_id="g", transactional_id="t", producer_id=3, producer_epoch=0, topics=topics,
+    )  # fmt: skip
+    script.answer(commit, 6)
+    part = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=3)
+    topics.append(TxnOffsetCommitRequestTopic(topic_id=UUID(int=2 << 64 | 7), partitions=[part]))
+    script.answer(commit, 6)
+
+
+LATER: list[tuple[str, Callable[[Script], None]]] = [
+    ("4.4.0", _votes_tie_in_a_log),
+    ("4.4.0", _an_offset_of_an_unknown_topic_without_partitions),
+]
 """Rules of later releases."""
 
-RULES: list[Callable[[_Script], None]] = [
+RULES: list[Callable[[Script], None]] = [
     _retention_starts_when_the_group_is_empty,
     _the_last_members_of_a_pattern_leave_at_once,
     _members_leave_in_a_batch_that_fails,
@@ -645,7 +674,7 @@ def main() -> int:
     histories: list[RecordedHistory] = []
     differences = 0
     for release, rule in [*((RELEASE, rule) for rule in RULES), *LATER]:
-        script = _Script(release)
+        script = Script(release)
         rule(script)
         replayer, kept = Replayer(settings(_SEED, release)), list[tuple[int, str]]()
         given = [kafka_settings(_SEED), *script.steps]

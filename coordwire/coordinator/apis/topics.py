@@ -150,7 +150,7 @@ def _transactional_topics(call: GuardedCall) -> Verdict:
         if topic is not None:
             name, topic_id = topic.name, topic.id
         valid, missing = _split_partitions(call, name, requested)
-        if missing:
+        if missing or code == _UNKNOWN_ID:  # also one without partitions
             errors = _errors(transactional.TxnOffsetCommitResponsePartition, missing, code)
             unknown.add(
                 transactional.TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=errors)

@@ -79,6 +79,7 @@ class StreamsFacts:
 
 
 _NEW = StreamsFacts()
+_UNVALIDATED = StreamsFacts(validated_topology_epoch=-1)
 _UNREFINED: tuple[int, Mapping[str, TargetTasks]] = (-1, {})
 
 
@@ -258,6 +259,11 @@ class StreamsGroupModel:
             assignment_configs=configs,
             description_epochs=description_epochs,
         )
+
+    def begin_unvalidated(self) -> None:
+        """A group that is new has no valid topology, until a record of its epoch says so."""
+        if self.facts.value is _NEW:
+            self.facts.set(_UNVALIDATED)
 
     def set_assignment(self, epoch: int, assigned_at: int) -> None:
         self._set(assignment_epoch=epoch, assigned_at=assigned_at)

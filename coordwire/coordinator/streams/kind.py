@@ -196,6 +196,8 @@ def replay_streams_group(state: State, key: object, value: object) -> None:
     group = find_recorded(state, key, value, StreamsGroupModel)
     if group is None:
         return
+    if state.rules.streams_topologies_are_validated_by_records:
+        group.begin_unvalidated()
     match key, value:
         case StreamsGroupMetadataKey(), StreamsGroupMetadataValue() as content:
             configs = {config.key: config.value for config in content.last_assignment_configs or ()}
