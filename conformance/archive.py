@@ -119,17 +119,20 @@ def pages() -> Files:
 
 
 def write(files: Files, folder: Path) -> Path:
-    """The archive in a folder and as one file beside it, whose path is returned. Raises `OSError`."""
+    """The archive in a folder and as one file beside it, whose path is returned. Raises `OSError`, also where
+    the folder is not empty or the file is there already."""
+    folder = folder.resolve()
+    packed = folder.with_name(f"{NAME}-{VERSION}.tar.xz")
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise OSError(f"{folder} is not empty")
+        raise FileExistsError(f"{folder} is not empty")
     everything = files | pages() | {"manifest.json": _text(manifest(files))}
+    with packed.open("xb") as file:
+        file.write(lzma.compress(_tar(everything)))
     for name, data in everything.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    packed = folder.with_name(f"{NAME}-{VERSION}.tar.xz")
-    packed.write_bytes(lzma.compress(_tar(everything)))
     return packed
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance import messages
-from conformance.archive import DATA, HERE, manifest, unpacked
+from conformance.archive import DATA, HERE, manifest, unpacked, write
 from conformance.flaws import FLAWS
 from conformance.hostile import ALLOWANCE, EARLIER, inputs, large
 from conformance.judge import ANSWERS, message_of
@@ -177,3 +178,18 @@ def same_value(cls: type[Message], message: Message, vector: Vector) -> None:
     if "json" in vector:
         form = json.loads(json.dumps(as_kafka(cls, to_json(message, version=vector["version"]))))
         assert without_tags(cls, form) == vector["json"], vector["id"]
+
+
+def test_what_is_there_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = {"some.jsonl": b'{"release":"4.4.0"}\n'}
+    (tmp_path / "first").mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    packed = write(vectors, Path())
+    assert packed.parent == tmp_path
+    assert (tmp_path / "first" / "some.jsonl").read_bytes() == vectors["some.jsonl"]
+    packed.write_bytes(b"mine")
+    for folder in (Path(), tmp_path / "second"):
+        with pytest.raises(FileExistsError):
+            write(vectors, folder)
+    assert packed.read_bytes() == b"mine"
+    assert not any((tmp_path / "second").iterdir())

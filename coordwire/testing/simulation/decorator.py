@@ -234,7 +234,7 @@ def _run(
 ) -> RunSummary:
     """Run all seeds."""
     summary = RunSummary()
-    elsewhere: list[tuple[list[int], int]] = []
+    elsewhere: list[tuple[Sequence[int], int]] = []
     for block in _blocks(seeds, options.jobs):
         twice = min(repeat, len(block))
         repeat -= twice
@@ -244,8 +244,8 @@ def _run(
             elsewhere.append((block, twice))
     if options.run_elsewhere is not None:
         with ThreadPoolExecutor(options.jobs) as pool:
-            for part in pool.map(options.run_elsewhere, *zip(*elsewhere, strict=True)) if elsewhere else ():
-                summary.add(part)
+            for part in [pool.submit(options.run_elsewhere, *block) for block in elsewhere]:
+                summary.add(part.result())
     return summary
 
 

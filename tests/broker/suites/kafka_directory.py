@@ -3,7 +3,8 @@
 Strategy: a folder is written by one of them, through Kafka's own console tools, taken over by the other on
 the same files, and then by the first again; each reads what both have written, and a group goes on at its
 offset. Kafka's broker is a KRaft node on loopback that is its own controller. Rules: nothing is read twice by
-the group, and nothing is left out; a producer that the one has fenced is fenced by the other.
+the group, and nothing is left out; a producer that the one has fenced is fenced by the other. Both are of one
+release, as Kafka does not start with levels of features that are newer than it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordwire.broker import Broker
+from coordwire.broker import Broker, BrokerConfig
+from coordwire.coordinator import CoordinatorConfig
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import Java
+from tests.interop.maven import COMPLETE
 
 __all__ = ["run"]
 
@@ -39,7 +42,8 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
 
 @contextmanager
 def _ours(java: Java, folder: Path) -> Iterator[str]:
-    with Broker.in_thread(data=folder) as broker:
+    config = BrokerConfig(coordinator=CoordinatorConfig(release=COMPLETE))
+    with Broker.in_thread(data=folder, config=config) as broker:
         yield broker.bootstrap
 
 
