@@ -13,9 +13,11 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from coordwire.broker import Broker
+from coordwire.broker import Broker, BrokerConfig
+from coordwire.coordinator import CoordinatorConfig
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Java
+from tests.interop.maven import COMPLETE
 
 __all__ = ["run"]
 
@@ -52,7 +54,8 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
     java = Java()
     with tempfile.TemporaryDirectory() as work:
         data = Path(work) / "data"
-        with Broker.in_thread(topics={"orders": 3}, data=data) as broker:
+        config = BrokerConfig(coordinator=CoordinatorConfig(release=COMPLETE))  # as the tools are
+        with Broker.in_thread(topics={"orders": 3}, data=data, config=config) as broker:
             tools = _Tools(java, broker.bootstrap, Path(work))
             for name, check in _CHECKS.items():
                 if not only or name in only:
