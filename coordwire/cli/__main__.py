@@ -25,7 +25,7 @@ COMMANDS = {
     "timeline": "show what happened to groups: members, rebalances, commits, lag",
     "segment": "show, verify, recover and index a broker's log segments",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
-    "pipeline": "turn captures and segments into tables, with Spark",
+    "pipeline": "turn captures and segments into tables, with Spark or without",
     "serve": "run a Kafka broker for tests, in memory or in a folder",
     "tap": "show, save and break what passes between clients and a cluster",
     "replay": "send a capture's requests again to a cluster, and compare the answers",
@@ -326,7 +326,7 @@ def _parser(
 ) -> argparse.ArgumentParser:
     """The parser of the command line, with the arguments of the commands whose modules these are. names: of
     the commands that it knows."""
-    parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
+    parser = _Parser(prog="coordwire", description="Read and speak Apache Kafka's wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     parser.set_defaults(whole_parser=whole_parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
