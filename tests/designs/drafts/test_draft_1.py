@@ -51,6 +51,20 @@ def test_a_rebalance_stops_and_starts_at_once_and_waits_for_the_answers() -> Non
     assert expected == [Draft1StopRequest] * 2 + [Draft1StartRequest] * 2 + [Draft1StartResponse] * 2
 
 
+def test_consumers_without_partitions_are_stopped_and_started_too() -> None:
+    """One that has lost all, and one that never had any."""
+    world = World(1, partitions=2, consumers="bcd")
+    assert world.owned() == "bc"
+    world.history.clear()
+    world.join("a")
+    world.run(200)
+    assert world.owned() == "ab"
+    for name, parts in (("a", ["1-0"]), ("b", ["1-1"]), ("c", []), ("d", [])):
+        assert len(world.sent(Draft1StopRequest, to=name)) == 1
+        (start,) = world.sent(Draft1StartRequest, to=name)
+        assert [part.partition for part in start.what.assigned_parts] == parts
+
+
 def test_offsets_come_with_pings_and_go_with_starts() -> None:
     world = World(1, consumers="a")
     world.consume("a", 8)
