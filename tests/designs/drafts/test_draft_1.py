@@ -18,6 +18,7 @@ from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,
+    Draft1PartitionOffset,
     Draft1PingRequest,
     Draft1PingResponse,
     Draft1RegisterRequest,
@@ -119,6 +120,21 @@ def test_a_start_out_of_state_is_an_illegal_state() -> None:
     assert answer.what.error_code == DraftError.ILLEGAL_STATE
     assert world.noted("IllegalStateException")
     assert world.owned() == "aaaa"
+
+
+def test_a_start_without_partitions_is_a_start() -> None:
+    """Then fetchers are not stopped: one with other partitions is out of state until a Stop has come."""
+    world = World(1, consumers="a")
+    coordinator = world.coordinator
+    other = Draft1StartRequest(assigned_parts=[Draft1PartitionOffset(topic="t", partition="1-0")])
+    empty, stop = Draft1StartRequest(), Draft1StopRequest()
+    for requests, errors in (([stop, empty, other], [0, DraftError.ILLEGAL_STATE]), ([stop, other], [0])):
+        world.history.clear()
+        for request in requests:
+            coordinator.send_to(coordinator.groups["g"].members["a"], request)
+        world.drain("broker-1")
+        world.run(10)
+        assert [one.what.error_code for one in world.sent(Draft1StartResponse)] == errors
 
 
 @pytest.mark.parametrize(

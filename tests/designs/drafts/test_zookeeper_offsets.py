@@ -408,6 +408,27 @@ def test_every_consumer_of_a_group_asks_the_groups_offset_manager_alone() -> Non
     assert set(cluster.nodes["c"].machine.owned.values()) == {7}
 
 
+def test_offsets_of_several_topics_are_committed_and_fetched_at_once() -> None:
+    cluster, shard = world(), OffsetManager()
+    cluster.topic("u-v", {0: [1], 1: [1]})
+    images = [TopicImage(UUID(int=1), "t", 4), TopicImage(UUID(int=2), "u-v", 2)]
+    shard.shard.set_topics(TopicsImage(images), now=shard.shard.now)
+    cluster.offset_manager = shard
+    consumed = {}
+    for name in ("a", "b"):
+        settings: dict[str, Any] = KAFKA | {"auto_commit_interval_ms": 1_000}
+        consumer = join(cluster, name, topic_count='{"t":1,"u-v":1}', **settings)
+        cluster.run(900)
+        assert len(consumer.owned) == (6 if name == "a" else 3)
+        if name == "a":
+            consumed = {partition: 10 + number for number, partition in enumerate(sorted(consumer.owned))}
+            for partition, offset in consumed.items():
+                consumer.consumed(partition, offset)
+            cluster.run(1_100)
+    owned = [cluster.nodes[name].machine.owned for name in ("a", "b")]
+    assert owned[0] | owned[1] == consumed
+
+
 @pytest.mark.parametrize("settings", [ZOOKEEPER, KAFKA, KAFKA_AND_ZOOKEEPER, ZOOKEEPER_AND_KAFKA])
 def test_offsets_go_to_each_place_that_the_settings_name(settings: dict[str, Any]) -> None:
     """And come from the one that has the greater one, of those that are named."""
