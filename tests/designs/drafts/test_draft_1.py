@@ -27,7 +27,7 @@ from coordwire.messages.draft_1 import (
     Draft1StopRequest,
 )
 from tests.designs.drafts.cluster import Entry
-from tests.designs.drafts.seen import Seen
+from tests.designs.drafts.seen import Seen, run_until
 from tests.designs.drafts.worlds import World
 
 
@@ -295,8 +295,26 @@ def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_t
     assert world.read("/consumers/g/owners/t/1-3") == b"b-0"
 
 
+def test_the_attempt_after_a_consumers_last_failure_is_without_it() -> None:
+    """Its watcher expires once too often while a Start waits for it: the next attempt is for the others."""
+    world = World(1, consumers="b")
+    world.join("a", max_ping_retries=2)
+    world.run(100)
+    world.blocked.add(("broker-1", "a"))  # what a is sent waits
+    world.topic("t", {number: [1] for number in range(5)})
+    run_until(world, lambda: bool(world.noted("ConsumerFailed")))
+    failed = [entry.time for entry in world.noted("RebalanceAttemptFailed")]
+    assert failed[-1] == world.noted("ConsumerFailed")[0].time
+    world.run(100)
+    assert len(world.noted("RebalanceAttemptFailed")) == len(failed)
+    assert world.owned()[-1] == "b"
+    assert [world.read(f"/consumers/g/owners/t/1-{number}") for number in range(5)] == [b"b-0"] * 5
+
+
 def test_a_start_over_a_connection_that_was_left_is_not_carried_out() -> None:
-    world = World(1, consumers="a")
+    world = World(1)
+    world.join("a", max_ping_retries=99, idle_timeout_ms=6_000)
+    world.run(100)
     world.blocked.add(("broker-1", "a"))  # what a is sent waits
     world.join("b")
     world.run(9_000)
