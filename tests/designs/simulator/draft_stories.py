@@ -414,6 +414,8 @@ def _departures(story: Story) -> Iterator[str]:
             continue
         if removals[-1] > world.now - LATE_MS:
             continue
+        if any(at <= removals[-1] <= at + SESSION_MS + 50 for at in truth.loaded[1:]):
+            continue  # one that it has loaded, and never heard of
         for time in removals:
             most = 15_000 if _after_trouble(story, time) else 2_100 if is_first else 100
             if _is_near(story, removed_at[name], time, most):
