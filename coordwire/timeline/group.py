@@ -184,6 +184,11 @@ class Group:
     # --- sessions ---
 
     @property
+    def is_unused(self) -> bool:
+        """Whether nothing has been seen of its members yet, or since one of its id was deleted."""
+        return self.generation is None and not self.members
+
+    @property
     def is_away(self) -> bool:
         """Whether no coordinator is known to have the group, so that no session runs."""
         return self.outage is not None and self.back is None
@@ -236,12 +241,15 @@ class Group:
     def may_stall(self, place: Seen) -> bool:
         """Whether requests have waited for seconds, and none that came after them was answered in time: what
         comes now may not be read yet."""
-        now_ns, prompt_ns = place.time_ns or 0, self.clocks.stalls.prompt_ns
-        for request_place in islice(self.unanswered, MOST_LATE):
-            asked_ns = request_place.time_ns or 0
-            if asked_ns > prompt_ns:
-                return now_ns - asked_ns >= STALL_NS
-        return False
+        first = self.first_waiting
+        return first is not None and (place.time_ns or 0) - (first.time_ns or 0) >= STALL_NS
+
+    @property
+    def first_waiting(self) -> Seen | None:
+        """Where the first request was seen that waits since the last one that was answered in time."""
+        prompt_ns = self.clocks.stalls.prompt_ns
+        waiting = islice(self.unanswered, MOST_LATE)
+        return next((place for place in waiting if (place.time_ns or 0) > prompt_ns), None)
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next
