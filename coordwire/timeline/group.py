@@ -223,14 +223,21 @@ class Group:
             asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
             self.consumption.asks(member_id, time_ns)
-        elif time_ns is not None and (renews or member.classic):
-            member.unread = member.unread or place
-            asked_ns = member.asked_ns
-            if time_ns > asked_ns:
-                if time_ns - asked_ns > SILENCE_NS:
-                    member.silence = asked_ns, time_ns
-                member.asked_ns = time_ns
-            member.unseen = False
+        elif time_ns is not None:
+            self.sends(member, time_ns)
+            if renews or member.classic:
+                member.unread = member.unread or place
+                member.unseen = False
+                if time_ns > member.asked_ns:
+                    member.asked_ns = time_ns
+
+    def sends(self, member: Member, time_ns: int) -> None:
+        """A member sent a request of any kind; it is not silent while one waits in a stall."""
+        sent_ns = member.sent_ns
+        if time_ns > sent_ns:
+            if time_ns - sent_ns > SILENCE_NS:
+                member.silence = self.clocks.stalls.read_ns(sent_ns), time_ns
+            member.sent_ns = time_ns
 
     def waits(self, place: Seen, flow: str) -> None:
         """A request that its coordinator answers at once was sent on a connection."""
@@ -313,11 +320,17 @@ class Group:
         whatever its coordinator did."""
         name, now_ns = MemberName(self.group, member.member_id), place.time_ns or 0
         end = self.connections.end_of(name)
-        if end is not None and end.sender == "client" and end.time_ns <= now_ns:
+        waits = member.unread is not None  # for an answer, until it ended its connection
+        if end is not None and end.sender == "client" and (end.time_ns <= now_ns or waits):
             return end.time_ns
         if self.fell_silent(member):
             return member.silence[0]
-        alive_ns = max(member.asked_ns, self.connections.asked_ns(name, now_ns)) or member.last_seen_ns
+        asked_ns = max(member.asked_ns, member.sent_ns if member.sent_ns <= now_ns else 0)
+        asked_ns = max(asked_ns, self.connections.asked_ns(name, now_ns))
+        seen_ns = member.last_seen_ns
+        if seen_ns is not None and seen_ns >= asked_ns > 0:  # it waited for an answer
+            asked_ns = self.clocks.stalls.read_ns(asked_ns)
+        alive_ns = asked_ns or seen_ns
         return place.time_ns if alive_ns is None else alive_ns
 
     def session_ns(self, member: Member) -> int:

@@ -138,5 +138,5 @@ class Stalls:
         stalls = self._stalls
         if not stalls or asked_ns >= stalls[-1].until_ns:
             return asked_ns
-        index = bisect_right(stalls, asked_ns, key=_until_ns)
-        return stalls[index].until_ns if asked_ns > stalls[index].prompt_ns else asked_ns
+        stall = stalls[bisect_right(stalls, asked_ns, key=_until_ns)]
+        return stall.until_ns if asked_ns > stall.prompt_ns else asked_ns

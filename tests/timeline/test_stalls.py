@@ -13,6 +13,7 @@ from coordwire.messages import (
     ConsumerGroupHeartbeatResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
 )
@@ -459,3 +460,33 @@ def test_a_client_that_gave_up_long_before_another_broker_answers_shows_no_stall
     script.now = 30
     script.heartbeat("c", 2)
     assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def idle_since(script: Script) -> dict[int, float]:
+    gaps = [gap for event in only(script.events(ends=True), RebalanceEnded) for gap in event.idle]
+    return {gap.partition: seconds(gap.since_ns) for gap in gaps if gap.until_ns - gap.since_ns > SECOND}
+
+
+def test_a_member_that_waits_for_its_answer_consumes_meanwhile() -> None:
+    """a waits for longer than its session lasts, and is answered; then it is told that it is out."""
+    script = Stalling()
+    waiting = [script.beat("a"), script.beat("b")]
+    script.answers(21.0, *waiting, error_code=REBALANCE_IN_PROGRESS)
+    script.joined(2, "b-id", script.join("b", timeout_ms=6_000))
+    script.answer(script.join("a", timeout_ms=6_000), JoinGroupResponse(error_code=UNKNOWN_MEMBER_ID))
+    script.now = 23
+    script.sync(2, {"b": {"t": [0, 1]}})
+    assert idle_since(script) == {0: 21.0, 1: 21.0}
+
+
+def test_a_client_whose_request_waits_consumes_until_it_ends_its_connection() -> None:
+    """Nothing shows that the coordinator stalls, as no client lives until it goes on."""
+    script = Stalling()
+    script.beat("a")
+    script.beat("b")
+    script.now = 21
+    script.close("a", "b")
+    script.now = 25
+    script.heartbeat("c", 2, error_code=UNKNOWN_MEMBER_ID)
+    script.rebalance(3, {"c": {"t": [0, 1]}}, script.join("c", timeout_ms=6_000))
+    assert idle_since(script) == {0: 21.0, 1: 21.0}

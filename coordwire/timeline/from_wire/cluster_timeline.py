@@ -486,7 +486,11 @@ class ClusterTimeline:
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
-        group = self._groups.at((group_id, _KEPT_AS[key]))
+        group: AnyGroup | None
+        if key in COMMITS:
+            group = self._groups.of_commit(group_id, member_id)
+        else:
+            group = self._groups.at((group_id, _KEPT_AS[key]))
         if group is None:
             return
         if epoch < 0 and isinstance(group, ModernGroup):
