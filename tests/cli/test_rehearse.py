@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +67,18 @@ def test_what_can_not_be_rehearsed(run: Run, words: list[str], error: str) -> No
     assert result.status == 2
     assert result.out == b""
     assert error in " ".join(result.err.split())
+
+
+def test_a_capture_and_its_groups(run: Run, captures: Path) -> None:
+    capture = captures / "confluent__rdmock__group-range.pcap"
+    result = run("rehearse", capture, "--release", "4.4.0", "--format", "json")
+    assert (result.status, result.err) == (0, "")
+    form = json.loads(result.text)
+    assert form["group"] == "g-range"
+    assert form["partitions"] == {"t-group": 4, "t-group2": 2}
+    assert len(form["members"]) == 3
+    assert form["releases"][0]["complete"] == 6
+    empty = run("rehearse", captures / "confluent__noida__sasl.pcap")
+    assert (empty.status, empty.out) == (2, b"")
+    assert "no classic group with members there" in empty.err
+    assert run("rehearse", "nowhere.pcap").status == 2

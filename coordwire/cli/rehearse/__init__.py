@@ -31,8 +31,9 @@ _TOPIC = re.compile(r"(.+)=([0-9]{1,6})")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segments of __consumer_offsets, or folders with them"
-    )
+        "paths", nargs="+", metavar="FILE|DIR",
+        help="captures; segments of __consumer_offsets, or folders with them",
+    )  # fmt: skip
     parser.add_argument("--group", metavar="ID", help="the group, if there are several")
     parser.add_argument(
         "--release", action="append", metavar="RELEASE",
@@ -165,9 +166,8 @@ def _time(name: str, text: str) -> int:
 
 def _group(options: argparse.Namespace) -> RecordedGroup:
     from coordwire.codec.names import suggestion
-    from coordwire.designs.rehearsal import find_groups
 
-    groups = find_groups(_items(options.paths))
+    groups = _groups(options.paths)
     progress.end()
     if not groups:
         raise Failure("rehearse: no classic group with members there")
@@ -182,23 +182,52 @@ def _group(options: argparse.Namespace) -> RecordedGroup:
     return groups[options.group]
 
 
-def _items(paths: Sequence[str]) -> Iterator[LogItem]:
+def _groups(paths: Sequence[str]) -> dict[str, RecordedGroup]:
+    """The groups of all inputs; the last that has one counts."""
+    from coordwire.cli.inputs import failure
+    from coordwire.designs.rehearsal import find_groups
+    from coordwire.segments.names import file_name
+
+    groups: dict[str, RecordedGroup] = {}
+    for path in paths:
+        try:
+            if Path(path).is_file() and file_name(Path(path).name) is None and _is_capture(path):
+                groups |= _captured(path)
+            else:
+                groups |= find_groups(_items(path))
+        except (OSError, ValueError) as error:
+            raise failure(path, error) from None
+    return groups
+
+
+def _is_capture(path: str) -> bool:
+    """Whether a file is a capture by its content, which may be compressed."""
+    from coordwire.cli.inputs import content_kind
+
+    return content_kind(path) in ("pcap", "pcapng", "hex")
+
+
+def _captured(path: str) -> dict[str, RecordedGroup]:
+    from coordwire.capture import Capture
+    from coordwire.cli.inputs import opened
+    from coordwire.designs.rehearsal import find_captured_groups
+
+    with opened(path) as stream:
+        return find_captured_groups(Capture(stream, path, lazy=True).entries())
+
+
+def _items(path: str) -> Iterator[LogItem]:
     from coordwire.capture.printable import shown
-    from coordwire.cli.coordinator_logs import read_log, refuse_capture
-    from coordwire.cli.inputs import failure, note
+    from coordwire.cli.coordinator_logs import read_log
+    from coordwire.cli.inputs import note
     from coordwire.errors import UnreadableRange, counted
     from coordwire.timeline.from_log.files import find_files
 
-    for path in paths:
-        try:
-            refuse_capture(Path(path))
-            for file in find_files([path]):
-                if file.log not in (None, "consumer_offsets"):
-                    continue
-                for item in read_log(file):
-                    if isinstance(item, UnreadableRange):
-                        place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
-                        note(f"{shown(item.file)}: {place} couldn't be read: {item.reason}")
-                    yield item
-        except (OSError, ValueError) as error:
-            raise failure(path, error) from None
+    for file in find_files([path]):
+        if file.log not in (None, "consumer_offsets"):
+            continue
+        for item in read_log(file):
+            if isinstance(item, UnreadableRange):
+                place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+                note(f"{shown(item.file)}: {place} couldn't be read: {item.reason}")
+            yield item

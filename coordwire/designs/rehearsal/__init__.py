@@ -4,7 +4,8 @@
     rehearsed = rehearse(group, RehearsalConfig(releases=("4.4.0",)))
     print(rehearsed.releases[0].refusals)
 
-recorded_group.py   the group as a log or a capture has it
+recorded_group.py   the group as its log has it
+captured_group.py   the group as a capture shows it
 rolling_restart.py  its members restart in one order, on the coordinator of one release
 rehearsal.py        all orders, or a sample, on all releases
 advice.py           what an operator has to know or to change before
@@ -14,9 +15,17 @@ clients. What a record does not say (a member's heartbeat interval, its other as
 default.
 """
 
+from coordwire.designs.rehearsal.captured_group import find_captured_groups
 from coordwire.designs.rehearsal.recorded_group import RecordedGroup, RecordedMember, find_groups
 from coordwire.designs.rehearsal.rehearsal import Rehearsal, RehearsalConfig, ReleaseRehearsal, rehearse
-from coordwire.designs.rehearsal.rolling_restart import MemberRefusal, Restart, Roll, RollConfig, RollStep
+from coordwire.designs.rehearsal.rolling_restart import (
+    MemberRefusal,
+    Restart,
+    Roll,
+    RollConfig,
+    RollStep,
+    roll,
+)
 
 __all__ = [
     "MemberRefusal",
@@ -29,6 +38,8 @@ __all__ = [
     "Roll",
     "RollConfig",
     "RollStep",
+    "find_captured_groups",
     "find_groups",
     "rehearse",
+    "roll",
 ]

@@ -95,9 +95,12 @@ def recorded_group(
     version: int,
     partitions: Mapping[str, int],
     since: str = "",
+    assignors: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RecordedGroup:
-    """The group of a record. partitions: that commits show."""
-    members = [_member(member, value.protocol) for member in value.members]
+    """The group of a record. partitions: of topics, as far as commits or answers show. assignors: that
+    members offer, by their ids, where that is known."""
+    elected = () if value.protocol is None else (value.protocol,)
+    members = [_member(member, (assignors or {}).get(member.member_id, elected)) for member in value.members]
     counts = {topic: 0 for member in members for topic in member.topics}
     for topic in counts:
         counts[topic] = partitions.get(topic, 0)
@@ -114,11 +117,9 @@ def _see(partitions: dict[str, int], topic: str, partition: int) -> None:
     partitions[topic] = max(partitions.get(topic, 0), partition + 1)
 
 
-def _member(record: MemberMetadata, protocol: str | None) -> RecordedMember:
-    member = RecordedMember(
-        name=record.group_instance_id or record.client_id, record=record,
-        assignors=() if protocol is None else (protocol,),
-    )  # fmt: skip
+def _member(record: MemberMetadata, assignors: tuple[str, ...]) -> RecordedMember:
+    name = record.group_instance_id or record.client_id
+    member = RecordedMember(name=name, record=record, assignors=assignors)
     try:
         topics = tuple(dict.fromkeys(read_subscription(record.subscription).topics))
     except (MalformedProtocol, ImpossibleLength):

@@ -4,8 +4,8 @@ A member closes its consumer, is away for a while, and comes back with the other
 once the group has settled: all members have their partitions, and the coordinator counts it as stable; or
 once that has taken too long. The first refusal ends the roll, as an operator would.
 
-Rules: a partition is idle while no member reads it, its own restart included. A rebalance is a new generation
-or a new epoch of the group.
+Rules: members heartbeat at moments of their own, by the seed. A partition is idle while no member reads it,
+its own restart included. A rebalance is a new generation or a new epoch of the group.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from random import Random
 from typing import NamedTuple
 
 from coordwire.coordinator import CoordinatorConfig
@@ -169,8 +170,10 @@ class _Rolling:
         self._patience_ms = settings.patience_ms + max(
             _timeout_ms(member) for member in self._members.values()
         )
+        random = Random(f"{settings.seed}/heartbeats")
         for name in self._members:
-            self._world.add(name, partial(self._client, name), at=_FIRST_MS)
+            at = _FIRST_MS + random.randrange(_HEARTBEAT_MS)
+            self._world.add(name, partial(self._client, name), at=at)
 
     # --- the members ---
 
@@ -184,6 +187,7 @@ class _Rolling:
             session_timeout_ms=session_ms, rebalance_timeout_ms=_timeout_ms(member),
             heartbeat_interval_ms=min(_HEARTBEAT_MS, max(session_ms // 3, 1)),
             cooperative=member.is_cooperative, assignors=member.assignors, assignment_data=member.data,
+            subscription=None if member.topics else record.subscription,
         )  # fmt: skip
         if kind == "consumer":
             return ConsumerClient(replace(config, assignor=self._settings.assignor))
@@ -204,7 +208,7 @@ class _Rolling:
 
     def restarts(self, steps: Sequence[RollStep]) -> list[Restart]:
         world = self._world
-        world.run(world.now + _FIRST_MS)
+        world.run(world.now + _FIRST_MS + _HEARTBEAT_MS)
         self._settle(world.now)
         restarts: list[Restart] = []
         for step in steps:

@@ -266,6 +266,8 @@ class ClassicClient(GroupClient):
             generation_id=self._owned_since,
         )
         metadata = _INT16.pack(_SUBSCRIPTION_VERSION) + subscription.encode(version=_SUBSCRIPTION_VERSION)
+        if self.config.subscription is not None:
+            metadata = self.config.subscription
         names = self.config.assignors or (
             ("cooperative-sticky", "range") if self.config.cooperative else ("range",)
         )

@@ -67,7 +67,8 @@ class GroupClientConfig:
     classic protocol's incremental rebalance (KIP-429). stubborn: it never gives up a partition that it
     shall give up (a callback that hangs). versions: of requests, where not the newest that the model has.
     assignors: the classic protocol's by name, where they are not range, or cooperative-sticky before range;
-    assignment_data: what a custom one adds to each member's assignment.
+    assignment_data: what a custom one adds to each member's assignment. subscription: bytes that a client
+    of its own writes in place of the model's.
     """
 
     group_id: str = "group"
@@ -88,6 +89,7 @@ class GroupClientConfig:
     versions: Mapping[type[Message], int] = field(default_factory=dict)
     assignors: tuple[str, ...] = ()
     assignment_data: bytes | None = None
+    subscription: bytes | None = None
 
 
 class GroupClient(Process):
