@@ -24,7 +24,7 @@ def test_the_upgrade_of_a_recorded_group(run: Run) -> None:
         "✓ 4.4.0  the upgrade goes through, in 2 orders of restarts",
     ]
     assert all(len(line) <= 80 for line in lines)
-    assert "falls back to classic with its last consumer member" in result.text
+    assert "all members back: the group falls back to classic" in result.text
     assert run("rehearse", DATA, "--release", "4.3.0", "--release", "4.4").out == result.out
 
 

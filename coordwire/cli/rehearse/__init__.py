@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--assignor", metavar="NAME", help="the clients' group.remote.assignor (none)")
     parser.add_argument(
         "--orders", type=int, metavar="N",
-        help="of restarts, at most (all of up to 5 members, 24 of more)",
+        help="of restarts, at most (all of up to 5 members, 24 of up to 10)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of orders and latencies (1)")
     parser.add_argument("--away", default="5s", metavar="TIME", help="how long a restart takes (5s)")

@@ -44,6 +44,7 @@ def form(rehearsal: Rehearsal) -> dict[str, Any]:
                 "best": None if release.best is None else list(release.best.order),
                 "upgrades": _rolls(release.upgrades),
                 "plain": _rolls(release.plain),
+                "setbacks": _rolls(release.setbacks),
                 "back": _rolls(release.back),
             }
             for release in rehearsal.releases
@@ -60,6 +61,7 @@ def _rolls(rolls: Iterable[Roll]) -> list[dict[str, Any]]:
             "rebalances": roll.rebalances,
             "idle_ms": roll.idle_ms,
             "longest_ms": roll.longest_ms,
+            "twice_ms": roll.twice_ms,
             "fallbacks": roll.fallbacks,
             "restarts": [asdict(restart) for restart in roll.restarts],
         }

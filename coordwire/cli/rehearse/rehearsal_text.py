@@ -36,6 +36,7 @@ def lines(rehearsal: Rehearsal) -> Iterator[Pieces]:
     yield from _table(rehearsal.releases)
     yield from _refusals(rehearsal.releases)
     yield from _unsettled(rehearsal.releases)
+    yield from _twice(rehearsal.releases)
     yield from _way_back(rehearsal.releases)
     yield from _best(rehearsal.releases)
     for kind, head in _HEADS.items():
@@ -151,28 +152,41 @@ def _unsettled(releases: Sequence[ReleaseRehearsal]) -> Iterator[Pieces]:
             yield from _item(text, "✗", "error")
 
 
+def _twice(releases: Sequence[ReleaseRehearsal]) -> Iterator[Pieces]:
+    for rehearsed in releases:
+        rolls = [roll for roll in rehearsed.upgrades if roll.twice_ms]
+        if rolls:
+            most = max(rolls, key=lambda roll: roll.twice_ms)
+            text = f"{rehearsed.release}: partitions have two readers in {len(rolls):,} of "
+            text += f"{len(rehearsed.upgrades):,} orders, for {_time(most.twice_ms)} in sum in the order "
+            yield []
+            yield from _item(f"{text}{_order(most.order)}.", "✗", "error")
+
+
 def _way_back(releases: Sequence[ReleaseRehearsal]) -> Iterator[Pieces]:
-    """What becomes of the group when the upgraded members go back."""
+    """What becomes of the group when the first member goes back, and when all do."""
     texts: dict[str, list[str]] = {}
     for rehearsed in releases:
-        if not rehearsed.back:
-            continue
-        falls = sum(roll.fallbacks > 0 for roll in rehearsed.back)
-        refused = [refusal for roll in rehearsed.back for refusal in roll.refusals]
-        if refused:
-            text = f"refused with {refused[0].error} ({refused[0].member})"
-        elif falls == len(rehearsed.back):
-            text = "the group falls back to classic with its last consumer member"
-        elif falls:
-            text = f"the group falls back to classic in {falls:,} of {len(rehearsed.back):,} orders"
-        else:
-            text = "members go back, and the group stays a consumer group"
-        texts.setdefault(text, []).append(rehearsed.release)
+        for members, rolls in (("the first member", rehearsed.setbacks), ("all members", rehearsed.back)):
+            if rolls:
+                texts.setdefault(f"{members} back: {_return(rolls)}", []).append(rehearsed.release)
     if texts:
         yield []
         yield [("the way back", "name")]
     for text, names in texts.items():
         yield from _item(f"{', '.join(names)}: {text}.")
+
+
+def _return(rolls: Sequence[Roll]) -> str:
+    refusals = [refusal for roll in rolls for refusal in roll.refusals]
+    if refusals:
+        return f"refused with {refusals[0].error} ({refusals[0].member})"
+    falls = sum(roll.restarts[-1].kind == "classic" for roll in rolls)
+    if falls == len(rolls):
+        return "the group falls back to classic"
+    if falls:
+        return f"the group falls back to classic in {falls:,} of {len(rolls):,} orders"
+    return "the group stays a consumer group, with classic members"
 
 
 def _best(releases: Sequence[ReleaseRehearsal]) -> Iterator[Pieces]:

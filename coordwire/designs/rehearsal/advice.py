@@ -23,6 +23,9 @@ _LEAST_SESSION_MS, _MOST_SESSION_MS = 45_000, 60_000
 """The Java client's default, and Kafka's limits of a consumer group's session time-out."""
 
 _MOST_NAMED = 3
+_STALE_UPGRADES = frozenset({"4.3.0", "4.3.1", "4.4.0"})
+"""Releases before 4.3.3 and 4.4.1."""
+
 _SINCE = {
     "empty": "it has no members now", "deleted": "it was deleted since",
     "consumer": "it is a consumer group now",
@@ -183,15 +186,17 @@ def _faults(group: RecordedGroup, coordinators: Sequence[CoordinatorConfig]) -> 
     elif "sticky" in (group.value.protocol or ""):
         yield Advice(
             "fault",
-            f"{group.value.protocol} can assign a partition to two members after a failed commit of its "
-            "state; the upgrade is refused meanwhile.",
-            "KAFKA-21674",
+            f"{group.value.protocol} assigns a partition twice after a topic was created again with fewer "
+            "partitions (KAFKA-21674); the upgrade then fails with UNKNOWN_SERVER_ERROR.",
+            "KAFKA-21684",
         )
-    stale = [release for release in releases if release in ("4.3.0", "4.3.1", "4.4.0")]
-    if stale:
+    static = [member for member in group.members if member.record.group_instance_id is not None]
+    stale = [release for release in releases if release in _STALE_UPGRADES]
+    if static and stale:
         yield Advice(
             "fault",
-            f"{', '.join(stale)}: an upgrade during a rebalance keeps the assignment from before it. Start "
-            "no restart before the group is stable.",
+            f"{', '.join(stale)}: if a static member ({_names(static)}) is the first consumer, and comes "
+            "while the group rebalances, the group keeps the assignment from before. Restart it in a stable "
+            "group.",
             "KAFKA-21582",
         )

@@ -23,15 +23,19 @@ from coordwire.designs.rehearsal.rolling_restart import MemberRefusal, Roll, Rol
 
 __all__ = ["MOST_MEMBERS", "MOST_PARTITIONS", "Rehearsal", "RehearsalConfig", "ReleaseRehearsal", "rehearse"]
 
-MOST_MEMBERS, MOST_PARTITIONS = 1_000, 100_000
-_ALL_ORDERS, _SAMPLE = 120, 24
-"""The most orders of which all are rolled, and so many of more."""
+MOST_MEMBERS, MOST_PARTITIONS = 300, 100_000
+_ALL_ORDERS, _SAMPLE, _LEAST = 120, 24, 2
+"""The most orders of which all are rolled; so many of more; and the fewest, of large groups."""
+
+_ALL_OF_THE_SAMPLE = 10
+"""So many members have the whole sample; a roll's cost grows with the square of the members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalConfig:
     """releases: of Apache Kafka, whose coordinators are asked. broker: settings by Kafka's names. orders: at
-    most so many; None for all of up to five members, and 24 of more. partitions: of topics, where the
+    most so many; None for all of up to five members, 24
+    of up to ten, and fewer of more, down to 2. partitions: of topics, where the
     source does not show all."""
 
     releases: Sequence[str] = RELEASES
@@ -43,12 +47,14 @@ class RehearsalConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRehearsal:
-    """upgrades, plain, back: a roll for each order: to the consumer protocol; without an upgrade; and to the
-    consumer protocol and back, of the orders in which the upgrade is complete."""
+    """upgrades, plain: a roll for each order: to the consumer protocol, and without an upgrade. setbacks,
+    back: of the orders in which the upgrade is complete, the first member to the consumer protocol and back;
+    and all."""
 
     release: str
     upgrades: tuple[Roll, ...]
     plain: tuple[Roll, ...]
+    setbacks: tuple[Roll, ...]
     back: tuple[Roll, ...]
 
     @property
@@ -96,7 +102,7 @@ def rehearse(
     """Roll the group's upgrade. on_roll: called after each order, with its number and how many there are.
 
     Raises `ValueError` for a release or a broker's setting that is not known, for partitions that are fewer
-    than members have, and for a group of more than 1,000 members or 100,000 partitions.
+    than members have, and for a group of more than 300 members or 100,000 partitions.
     """
     config = config or RehearsalConfig()
     group = _with_partitions(group, config.partitions)
@@ -105,19 +111,24 @@ def rehearse(
     coordinators = [_coordinator(group, config, release) for release in config.releases]
     releases, number = [], 0
     for coordinator in coordinators:
-        upgrades, plain, back = [], [], []
+        upgrades, plain, setbacks, back = [], [], [], []
         for order in orders:
             upgrade = [RollStep(name, "consumer") for name in order]
             plain_restarts = [RollStep(name, "classic") for name in order]
             upgrades.append(roll(group, upgrade, coordinator, config.roll))
             plain.append(roll(group, plain_restarts, coordinator, config.roll))
             if upgrades[-1].is_complete:
+                setbacks.append(roll(group, [upgrade[0], plain_restarts[0]], coordinator, config.roll))
                 back.append(roll(group, [*upgrade, *reversed(plain_restarts)], coordinator, config.roll))
             number += 1
             on_roll(number, len(orders) * len(coordinators))
         releases.append(
             ReleaseRehearsal(
-                release=coordinator.release, upgrades=tuple(upgrades), plain=tuple(plain), back=tuple(back)
+                release=coordinator.release,
+                upgrades=tuple(upgrades),
+                plain=tuple(plain),
+                setbacks=tuple(setbacks),
+                back=tuple(back),
             )
         )
     return Rehearsal(
@@ -145,7 +156,7 @@ def _with_partitions(group: RecordedGroup, stated: Mapping[str, int]) -> Recorde
 def _orders(names: Sequence[str], most: int | None, seed: int) -> Iterator[tuple[str, ...]]:
     """All orders, or a sample without repetitions, which begins with that of the names."""
     possible = factorial(len(names))
-    count = (_ALL_ORDERS if possible <= _ALL_ORDERS else _SAMPLE) if most is None else most
+    count = most or (_ALL_ORDERS if possible <= _ALL_ORDERS else _sample(len(names)))
     if possible <= count:
         yield from permutations(names)
         return
@@ -156,6 +167,10 @@ def _orders(names: Sequence[str], most: int | None, seed: int) -> Iterator[tuple
             drawn_orders.add(tuple(order))
             yield tuple(order)
         random.shuffle(order)
+
+
+def _sample(members: int) -> int:
+    return max(min(_SAMPLE, _SAMPLE * _ALL_OF_THE_SAMPLE**2 // members**2), _LEAST)
 
 
 def _coordinator(group: RecordedGroup, config: RehearsalConfig, release: str) -> CoordinatorConfig:

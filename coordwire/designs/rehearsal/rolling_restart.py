@@ -134,6 +134,10 @@ class Roll:
         return max((restart.longest_ms for restart in self.restarts), default=0)
 
     @property
+    def twice_ms(self) -> int:
+        return sum(restart.twice_ms for restart in self.restarts)
+
+    @property
     def fallbacks(self) -> int:
         """How often a consumer group became a classic one."""
         kinds = [restart.kind for restart in self.restarts]
@@ -186,6 +190,7 @@ class _Rolling:
             instance_id=record.group_instance_id, client_id=record.client_id,
             session_timeout_ms=session_ms, rebalance_timeout_ms=_timeout_ms(member),
             heartbeat_interval_ms=min(_HEARTBEAT_MS, max(session_ms // 3, 1)),
+            commit_interval_ms=0,  # they commit what they give up
             cooperative=member.is_cooperative, assignors=member.assignors, assignment_data=member.data,
             subscription=None if member.topics else record.subscription,
         )  # fmt: skip

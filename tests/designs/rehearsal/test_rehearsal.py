@@ -84,6 +84,9 @@ def test_every_order_is_rolled_and_its_costs_are_known() -> None:
             assert all(restart.twice_ms == 0 for restart in known.restarts)
         assert all(known.fallbacks == 1 for known in each.back)
         assert {known.restarts[-1].kind for known in each.back} == {"classic"}
+        assert {tuple(restart.kind for restart in known.restarts) for known in each.setbacks} == {
+            ("consumer", "classic")
+        }
         assert all(known.restarts[-1].kind == "classic" for known in each.plain)
 
 
@@ -169,8 +172,8 @@ def test_limits_and_malformed_members() -> None:
     wide = group([member("a", {"orders": [2_000_000_000]})])
     with pytest.raises(ValueError, match="at most 100,000 partitions, got 2,000,000,001"):
         rehearse(wide)
-    with pytest.raises(ValueError, match="at most 1,000 members, got 1,001"):
-        rehearse(group([member("a", {"orders": [0]})] * 1_001))
+    with pytest.raises(ValueError, match="at most 300 members, got 301"):
+        rehearse(group([member("a", {"orders": [0]})] * 301))
     broken = member("b", {"orders": [1]})
     broken.subscription = b"\0\3\0\0"
     rehearsed = rehearse(group([THREE[0], broken]), RehearsalConfig(releases=("4.4.0",)))
@@ -206,3 +209,17 @@ def test_heartbeats_follow_the_seed() -> None:
         roll(group(THREE), steps, CoordinatorConfig(), RollConfig(seed=seed)).idle_ms for seed in range(4)
     }
     assert len(idle) > 1
+
+
+def test_large_groups_have_fewer_orders() -> None:
+    many = group([member(f"m{number:02}", {"orders": [number]}) for number in range(16)])
+    rehearsed = rehearse(many, RehearsalConfig(releases=("4.4.0",)))
+    assert len(rehearsed.releases[0].upgrades) == 9
+    assert rehearsed.releases[0].complete == 9
+
+
+def test_faults_of_releases_are_named_where_the_group_can_meet_them() -> None:
+    static = [member(name, {"orders": [number]}, instance=name) for number, name in enumerate("ab")]
+    tickets = [advice.ticket for advice in rehearse(group(static, protocol="sticky")).advice if advice.ticket]
+    assert tickets == ["KAFKA-21684", "KAFKA-21582"]
+    assert not any(advice.ticket for advice in rehearse(group(THREE)).advice)
