@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped, Noted
-from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.designs.drafts.actions import (
+    Connect,
+    DraftPartition,
+    FetchersStarted,
+    FetchersStopped,
+    Noted,
+)
+from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,
@@ -20,6 +26,7 @@ from coordwire.messages.draft_1 import (
     Draft1StopRequest,
 )
 from tests.designs.drafts.cluster import Entry
+from tests.designs.drafts.seen import Seen
 from tests.designs.drafts.worlds import World
 
 
@@ -144,6 +151,30 @@ def test_without_a_known_broker_it_gives_up() -> None:
     world.run(100)
     assert len(world.noted("AllKnownBrokersNotAvailable")) == 1
     assert consumer.next_deadline() is None
+
+
+def test_the_brokers_of_the_list_are_asked_where_it_says_that_they_are() -> None:
+    """Each at its own host and port, and none that a consumer has learned of since."""
+    world = World.larger(1)
+    addresses = dict(world.known)
+    world.known = {5: addresses[5]}
+    consumer = world.join("a")
+    world.run(100)
+    assert consumer.cluster == addresses
+    world.crash("broker-1")
+    world.run(9_000)
+    assert len(world.sent(Draft1ConsultRequest)) > 3
+    assert {entry.peer for entry in world.sent(Draft1ConsultRequest)} == {"broker-5"}
+    assert world.coordinator is world.nodes["broker-2"].machine
+    assert world.owned() == "aaa"
+    world.known = addresses
+    for number in (2, 5):
+        world.crash(f"broker-{number}")
+    consumer = world.join("c")
+    first, seen = consumer._address, Seen(consumer)
+    world.run(50)
+    tried = [first, *(BrokerAddress(one.what.host, one.what.port) for one in seen.of(Connect))]
+    assert sorted(set(tried)) == sorted(addresses.values())
 
 
 def test_failover_and_a_coordinator_without_its_session() -> None:
