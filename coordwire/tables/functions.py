@@ -29,6 +29,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -39,7 +40,7 @@ from coordwire.codec import Message
 from coordwire.codec.program import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import open_field
-from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
+from coordwire.errors import CoordwireError, DecodeError
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log, find_record
 from coordwire.messages import SyncGroupResponse, find_message
@@ -68,13 +69,15 @@ _SCHEMA_ID = struct.Struct(">bi")
 @dataclass(frozen=True)
 class ColumnFunction:
     """A function. arguments, result: names and types, as Spark's DDL has them; an argument in `defaults` may
-    be left out."""
+    be left out. make_rows: makes rows of lists of values; or make_array: all of them, of the columns as they
+    come."""
 
     name: str
     arguments: Mapping[str, str]
     result: Mapping[str, str]
-    make_rows: Callable[..., Iterator[ColumnValues]]
+    make_rows: Callable[..., Iterator[ColumnValues]] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    make_array: Callable[..., pyarrow.StructArray] | None = None
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -85,6 +88,9 @@ class ColumnFunction:
     def __call__(self, *columns: Any) -> pyarrow.StructArray:
         """A struct for each row. columns: arrays, or a value for all rows (an array of one too), in the
         arguments' order. Raises `TypeError` for values of another type."""
+        if self.make_rows is None:
+            assert self.make_array is not None
+            return self.make_array(*columns)
         missing = list(self.arguments)[len(columns) :]
         values = [*columns, *(self.defaults[name] for name in missing)]
         lists = [_values(*pair) for pair in zip(values, self.arguments.items(), strict=True)]
@@ -236,39 +242,43 @@ decode_log_record = ColumnFunction(
 # --- record batches ---
 
 
-def _record_rows(sets: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-    from coordwire.records.arrow import iter_batches
+def _record_lists(column: Any) -> pyarrow.StructArray:
+    """The records of each record set, without an object for each."""
+    import pyarrow as pa
 
-    for data in sets:
-        if data is None:
-            yield None
-            continue
-        skipped: list[UnreadableRange] = []
-        records: list[Any] = []
-        reason = None
-        try:
-            for table in iter_batches(data, columns=_ARROW_COLUMNS, on_error="skip", skipped=skipped):
-                times = table["timestamp"].cast("int64")  # Python's end with the year 9999
-                named = table.set_column(_ARROW_COLUMNS.index("timestamp"), "time", times)
-                records += named.rename_columns(list(_RECORD)).to_pylist()
-        except CoordwireError as error:  # a codec's library is missing, a limit
-            reason = str(error)
-        if skipped:
-            first = skipped[0]
-            reason = f"bytes {first.position} to {first.position + first.length}: {first.reason}"
-        elif reason is None and (size := _incomplete(data)):
-            reason = f"{size} bytes at the end are not a whole batch"
-        yield records, reason
+    from coordwire.records.arrow.record_sets import read_record_sets
+
+    data = _byte_array(column, "data")
+    _, places, content = data.buffers()
+    first, *ends = memoryview(places).cast("q")[data.offset : data.offset + len(data) + 1] if places else [0]
+    source = memoryview(content)[first : ends[-1]] if ends and content else memoryview(b"")
+    sets = read_record_sets(source, [end - first for end in ends], _ARROW_COLUMNS)
+    kind, reason = (arrow_type(kind) for kind in decode_records.result.values())
+    parts = [_record_structs(table, kind.value_type) for table in sets.tables]
+    records = pa.concat_arrays(parts or [pa.array([], kind.value_type)])
+    lists = pa.ListArray.from_arrays(pa.array(accumulate(sets.counts, initial=0), pa.int32()), records)
+    reasons = pa.array([sets.reasons.get(index) for index in range(len(data))], reason)
+    fields = list(map(pa.field, decode_records.result, (kind, reason)))
+    return pa.StructArray.from_arrays([lists.cast(kind), reasons], fields=fields, mask=data.is_null())
 
 
-def _incomplete(data: bytes) -> int:
-    """Bytes after the last whole batch."""
-    from coordwire.records import batches
+def _byte_array(column: Any, name: str) -> pyarrow.LargeBinaryArray:
+    """An argument of bytes as one array. Raises `TypeError` for values of another type."""
+    import pyarrow as pa
 
-    walk = batches(data, on_error="skip")
-    for _ in walk.heads(len(data)):
-        pass
-    return len(walk.remainder)
+    is_array = isinstance(column, pa.Array | pa.ChunkedArray)
+    if not (is_array and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))):
+        return pa.array(_values(column, (name, "binary")), pa.large_binary())
+    wide = column.cast(pa.large_binary())
+    return wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
+
+
+def _record_structs(table: pyarrow.RecordBatch, kind: pyarrow.StructType) -> pyarrow.StructArray:
+    import pyarrow as pa
+
+    fields = [kind.field(index) for index in range(kind.num_fields)]
+    arrays = [table[_ARROW_COLUMNS[index]].cast(field.type) for index, field in enumerate(fields)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
 _RECORD = {
@@ -279,7 +289,7 @@ _RECORD = {
 _ARROW_COLUMNS = [ARROW_NAMES.get(name, name) for name in _RECORD]
 decode_records = ColumnFunction(
     "decode_records", {"data": "binary"},
-    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows,
+    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, make_array=_record_lists,
 )  # fmt: skip
 """All records in some record batches, those after damaged ones too; `error_reason` is that of the first range
 of bytes that could not be read."""
