@@ -74,6 +74,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
     parser.add_argument(
+        "--no-join-rotated", action="store_true", help="read each file of a rotated capture by itself"
+    )
+    parser.add_argument(
         "--prune", action="store_true", help="remove the rows of files that were below IN and are gone"
     )
     parser.add_argument(
@@ -102,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
                     split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets,
-                    dialect=options.dialect,
+                    dialect=options.dialect, join_rotated=not options.no_join_rotated,
                 ),
                 report=not options.no_report, progress=_report,
                 format=table_format,
