@@ -32,6 +32,7 @@ COMMANDS = {
     "call": "send a request to a cluster and show its answer",
     "watch": "show what happens to the groups of a live cluster",
     "simulate": "run a group under one of eight designs, in virtual time, with faults",
+    "conformance": "judge a codec in any language by Apache Kafka's answers",
     "api": "show APIs, their versions and their fields",
     "mcp": "let an agent ask about recorded traffic",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -55,6 +56,8 @@ EXAMPLES = {
     "call": "call localhost:9092 DescribeGroups groups=payments",
     "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
+    "conformance": "conformance codec -- ./my-codec",
+    "conformance codec": "conformance codec --known failures.txt -- ./my-codec",
     "api": "api Fetch 17",
     "mcp": "mcp captures/",
     "completion": "completion bash",
@@ -275,6 +278,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import simulate
 
             return simulate
+        case "conformance":
+            from coordwire.cli import conformance
+
+            return conformance
         case "api":
             from coordwire.cli import api
 
