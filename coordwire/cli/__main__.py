@@ -33,6 +33,7 @@ COMMANDS = {
     "watch": "show what happens to the groups of a live cluster",
     "simulate": "run a group under one of eight designs, in virtual time, with faults",
     "rehearse": "rehearse a classic group's upgrade to the consumer protocol",
+    "conformance": "judge a codec in any language by Apache Kafka's answers",
     "api": "show APIs, their versions and their fields",
     "mcp": "let an agent ask about recorded traffic",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -57,6 +58,8 @@ EXAMPLES = {
     "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "rehearse": "rehearse --group payments /var/kafka",
+    "conformance": "conformance codec -- ./my-codec",
+    "conformance codec": "conformance codec --known failures.txt -- ./my-codec",
     "api": "api Fetch 17",
     "mcp": "mcp captures/",
     "completion": "completion bash",
@@ -281,6 +284,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import rehearse
 
             return rehearse
+        case "conformance":
+            from coordwire.cli import conformance
+
+            return conformance
         case "api":
             from coordwire.cli import api
 
