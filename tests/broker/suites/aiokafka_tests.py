@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from coordwire.broker import Broker, BrokerConfig
@@ -68,7 +69,8 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
 
 
 def _files(source: Path, python: Path, names: tuple[str, ...]) -> None:
-    config = BrokerConfig(num_partitions=2)
+    groups = replace(BrokerConfig().groups, min_session_timeout_ms=6_000)  # Kafka's own, which a test needs
+    config = BrokerConfig(num_partitions=2, groups=groups)
     with tempfile.TemporaryDirectory() as work, Broker.in_thread(config=config) as broker:
         shutil.copytree(source / "tests", Path(work) / "tests")
         shutil.copy(source / "pyproject.toml", work)
