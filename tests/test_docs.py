@@ -27,7 +27,7 @@ from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES
-from coordwire.timeline.from_wire import group_table
+from coordwire.timeline.from_wire import clusters, group_table
 from coordwire.timeline.members import MOST_MEMBERS
 from coordwire.timeline.story import collected
 from coordwire.timeline.story.wording import CAUSES
@@ -276,7 +276,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a packet of pcap": f"the snap length of the file's header, from {size(pcap.USUAL)} to "
         f"{size(pcap.GREATEST)}",
         "a block of pcapng": size(pcapng.GREATEST),
-        "groups of a timeline, and of its story; members of a group": f"{group_table.MOST_GROUPS:,} each",
+        "groups of a cluster in a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
+        "groups of a story, of all clusters together": f"{collected.MOST_GROUPS:,}",
+        "clusters of a timeline": f"{clusters.MOST_CLUSTERS}",
         "`timeline --format story`": f"{collected.MOST_EVENTS:,} events",
     }
     assert group_table.MOST_GROUPS == MOST_MEMBERS

@@ -50,12 +50,12 @@ class SessionClocks:
     def read_ns(self, member: Member, session_ns: int) -> int | None:
         """Since when the coordinator can't have read anything of a member. What it did not answer during a
         stall it read afterwards, unless the member's session was over by then."""
-        heard_ns = self.heard_ns(member)
-        if member.unread is None or heard_ns is None:
-            return self.quiet_ns(member)
-        unread_ns = member.unread.time_ns or 0
-        read_ns = self.stalls.read_ns(unread_ns)
-        return heard_ns if read_ns > max(unread_ns, heard_ns + session_ns) else self.quiet_ns(member)
+        if member.unread is not None:
+            unread_ns, heard_ns = member.unread.time_ns or 0, self.heard_ns(member)
+            read_ns = self.stalls.read_ns(unread_ns)
+            if heard_ns is not None and read_ns > unread_ns and read_ns > heard_ns + session_ns:
+                return heard_ns
+        return self.quiet_ns(member)
 
     def is_answered_soon(self, member: Member, place: Seen) -> bool:
         """Whether a request of a member waits for its coordinator, which has just gone on after a stall: the

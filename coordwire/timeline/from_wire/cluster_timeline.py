@@ -560,7 +560,7 @@ class ClusterTimeline:
         if group.clocks.stall is not None and group.clocks.stall.is_over:
             group.report_stall()
         if self._ends is not None and code not in NOT_READ:
-            self._ends.reads(request_entry)
+            self._ends.reads(request_entry, asked_place)
         if not code and group.outage is None and is_coordinators:
             return True
         return self._coordinators.accepts_answer(group, broker, place, accepted=code not in UNAVAILABLE)

@@ -191,8 +191,8 @@ class ConnectionEnds:
         requests.add(place)
         return requests
 
-    def reads(self, request_entry: FrameEntry) -> None:
-        """A request about a group was accepted."""
+    def reads(self, request_entry: FrameEntry, place: Seen) -> None:
+        """A request about a group was accepted. place: where it was seen."""
         message: Any = request_entry.message
         connection = self._known.get(request_entry.flow)
         requests = None if connection is None else connection.requests
@@ -200,10 +200,8 @@ class ConnectionEnds:
         if requests is None or requests.name != name:
             requests = self._last_requests.get(name)
         if requests is not None:
-            at = request_entry
-            requests.read = _new(Seen, (at.time_ns, at.capture, at.number, at.packet))
-            is_last = requests.last == requests.read
-            requests.unread = None if is_last else requests.last  # which is not answered yet
+            requests.read = place
+            requests.unread = None if requests.last == place else requests.last  # which is not answered yet
 
     def _speaks_on(self, flow: str, name: MemberName, kept_as: Kind) -> None:
         speakers = self._speakers.setdefault(flow, {})
