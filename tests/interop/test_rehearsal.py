@@ -1,8 +1,8 @@
 """`coordwire.designs.rehearsal` against upgrades that are really done, on brokers of two releases.
 
 Rules: what is refused and its text, and the kind of group at the end, are equal. When members heartbeat
-decides idle time, and whether an end and a return are one rebalance or two: real numbers are among those of 20
-seeds, with room for clients that take a while to start.
+decides idle time, and whether an end and a return are one rebalance or two: the real numbers are among those
+of 20 seeds, with room for clients that take a while to start.
 """
 
 from __future__ import annotations
