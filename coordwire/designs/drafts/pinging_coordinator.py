@@ -452,9 +452,11 @@ class PingingCoordinator(DraftBroker):
         return self.send_to(consumer, message)
 
     def _expired(self, consumer: ConsumerRegistry) -> None:
-        """The watcher of a Stop or Start expired: the attempt has failed."""
-        self.fail_attempt(consumer)
+        """The watcher of a Stop or Start expired: the attempt has failed, and the next one is without the
+        consumer if that was once too often."""
         self.on_answer_expired(consumer)
+        if self.is_known(consumer):  # else its removal has failed the attempt
+            self.fail_attempt(consumer)
 
     def on_answer_expired(self, consumer: ConsumerRegistry) -> None:
         """What else an expired Stop or Start means."""

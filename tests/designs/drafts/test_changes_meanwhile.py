@@ -20,6 +20,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
 )
 from coordwire.messages.draft_2 import Draft2StartFetcherRequest, Draft2StopFetcherRequest
 from tests.designs.drafts.seen import Seen, run_until
+from tests.designs.drafts.transcripts import queued
 from tests.designs.drafts.worlds import World
 
 PATH = "/consumers/coordinator"
@@ -209,6 +210,31 @@ def test_an_attempt_whose_consumer_fails_while_offsets_are_read_starts_nobody() 
     world.run(1_000)
     assert [one.what.consumer_id for one in seen.messages(Draft2StartFetcherRequest)] == ["a", "b"]
     assert world.owned() == "aaabb"
+
+
+@pytest.mark.parametrize("draft", [1, 2])
+def test_groups_that_find_their_handlers_queue_full_wait_for_room(draft: int) -> None:
+    """None of the requests is lost, and they are served in order."""
+    settings = {"rebalance_handlers": 1, "rebalance_queue_size": 1, "handler_us": 30_000}
+    world = World(draft, broker=settings)
+    names = "dbecfa"
+    for name in names:
+        world.join(name, group_id=f"g-{name}", topic_count='{"t":1,"v":1}')
+        world.run(300)
+    done: list[str] = []
+    on_rebalanced = world.coordinator.on_rebalanced
+
+    def rebalanced(group: Any, succeeded: bool) -> None:
+        done.append(group.group_id)
+        on_rebalanced(group, succeeded)
+
+    world.coordinator.on_rebalanced = rebalanced
+    world.topic("v", {0: [1]})
+    world.run(20)
+    assert len(queued(world.coordinator)[0]) >= len(names) - 1
+    world.run(3_000)
+    assert done == [f"g-{name}" for name in names]
+    assert len(world.noted("RebalanceQueueFull")) >= len(names) - 2
 
 
 # --- consumers ---

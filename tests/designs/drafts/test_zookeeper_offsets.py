@@ -406,3 +406,43 @@ def test_every_consumer_of_a_group_asks_the_groups_offset_manager_alone() -> Non
         one: 5 if number < 2 else 6 for number, one in enumerate(PARTITIONS)
     }
     assert set(cluster.nodes["c"].machine.owned.values()) == {7}
+
+
+def test_offsets_of_several_topics_are_committed_and_fetched_at_once() -> None:
+    cluster, shard = world(), OffsetManager()
+    cluster.topic("u-v", {0: [1], 1: [1]})
+    images = [TopicImage(UUID(int=1), "t", 4), TopicImage(UUID(int=2), "u-v", 2)]
+    shard.shard.set_topics(TopicsImage(images), now=shard.shard.now)
+    cluster.offset_manager = shard
+    consumed = {}
+    for name in ("a", "b"):
+        settings: dict[str, Any] = KAFKA | {"auto_commit_interval_ms": 1_000}
+        consumer = join(cluster, name, topic_count='{"t":1,"u-v":1}', **settings)
+        cluster.run(900)
+        assert len(consumer.owned) == (6 if name == "a" else 3)
+        if name == "a":
+            consumed = {partition: 10 + number for number, partition in enumerate(sorted(consumer.owned))}
+            for partition, offset in consumed.items():
+                consumer.consumed(partition, offset)
+            cluster.run(1_100)
+    owned = [cluster.nodes[name].machine.owned for name in ("a", "b")]
+    assert owned[0] | owned[1] == consumed
+
+
+@pytest.mark.parametrize("settings", [ZOOKEEPER, KAFKA, KAFKA_AND_ZOOKEEPER, ZOOKEEPER_AND_KAFKA])
+def test_offsets_go_to_each_place_that_the_settings_name(settings: dict[str, Any]) -> None:
+    """And come from the one that has the greater one, of those that are named."""
+    of_kafka = settings["offsets_storage"] == "kafka" or settings["dual_commit_enabled"]
+    of_zookeeper = settings["offsets_storage"] == "zookeeper" or settings["dual_commit_enabled"]
+    group = Group(1)
+    group.start("a", settings | {"auto_commit_enable": False})
+    group.cluster.run(1_500)
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    before = group.manager.requests
+    assert bool(before) is of_kafka
+    consumer.commit_offsets({PARTITIONS[1]: 7})
+    group.cluster.drain("a1")
+    group.cluster.run(100)
+    assert group.manager.requests - before == int(of_kafka)
+    assert group.cluster.read("/consumers/g/offsets/t/1") == (b"7" if of_zookeeper else None)
+    assert consumer.offsets.committed == {PARTITIONS[1]: 7}
