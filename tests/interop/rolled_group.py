@@ -35,12 +35,21 @@ _QUIET_MS, _PATIENCE_S = 6_000, 90
 @dataclass(frozen=True, slots=True)
 class RealGroup:
     """topics: with their partitions. members: names with instance ids, "-" for none. assignor: a class, "-"
-    for the client's default."""
+    for the client's default. goes_back: whether its members get the classic protocol again after the
+    upgrade, the last one first."""
 
     group_id: str
     topics: dict[str, int]
     members: dict[str, str]
     assignor: str = "-"
+    goes_back: bool = False
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """Members with their next protocols, in the order of restarts."""
+        upgrade = [(name, "consumer") for name in self.members]
+        back = [(name, "classic") for name in reversed(self.members)]
+        return [*upgrade, *(back if self.goes_back else [])]
 
 
 @dataclass(slots=True)
@@ -135,10 +144,10 @@ def _start(members: _Members, group: RealGroup, name: str, protocol: str) -> Non
 
 def _roll(members: _Members, group: RealGroup, roll: RealRoll, away_s: float) -> None:
     begin_ms = int(time.time() * 1000)
-    for name in group.members:
+    for name, protocol in group.steps:
         members.say("stop", name)
         time.sleep(away_s)
-        _start(members, group, name, "consumer")
+        _start(members, group, name, protocol)
         roll.settles = _settled(members, group) and roll.settles
         roll.failures = [
             text for _, member, verb, text in members.events if verb == "fails" and member in group.members

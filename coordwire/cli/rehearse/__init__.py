@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from coordwire.cli.terminal import line_writer
     from coordwire.designs.rehearsal import rehearse
+    from coordwire.errors import CoordwireError
 
     config = _config(options)
     group = _group(options)
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         rehearsal = rehearse(
             group, config, on_roll=lambda order, orders: progress.report(group.group_id, order, orders)
         )
-    except ValueError as error:
+    except (ValueError, CoordwireError) as error:
         raise Failure(f"rehearse: {error}") from None
     progress.end()
     write = line_writer()

@@ -65,7 +65,7 @@ def _verdict(rehearsed: ReleaseRehearsal, possible: int) -> Iterator[Pieces]:
     orders = count(number, "order of restarts") if number == 1 else f"{number:,} orders of restarts"
     orders += f" of {possible:,}" if possible > number and possible < 10**9 else ""
     if rehearsed.complete == number:
-        mark, style, text = "✓ ", "ok", f"the upgrade goes through, in {orders}"
+        mark, style, text = "✓ ", "response", f"the upgrade goes through, in {orders}"
     elif rehearsed.complete:
         mark, style, text = "! ", "odd", f"the upgrade goes through in {rehearsed.complete:,} of {orders}"
     else:

@@ -102,7 +102,8 @@ def rehearse(
     """Roll the group's upgrade. on_roll: called after each order, with its number and how many there are.
 
     Raises `ValueError` for a release or a broker's setting that is not known, for partitions that are fewer
-    than members have, and for a group of more than 300 members or 100,000 partitions.
+    than members have, for members without ids of their own, and for a group of more than 300 members or
+    100,000 partitions; `Malformed` for a group that its coordinator can't load.
     """
     config = config or RehearsalConfig()
     group = _with_partitions(group, config.partitions)
@@ -140,6 +141,9 @@ def rehearse(
 def _with_partitions(group: RecordedGroup, stated: Mapping[str, int]) -> RecordedGroup:
     if len(group.members) > MOST_MEMBERS:
         raise ValueError(f"expected at most {MOST_MEMBERS:,} members, got {len(group.members):,}")
+    ids = [member.record.member_id for member in group.members]
+    if len(set(ids)) < len(ids) or "" in ids:
+        raise ValueError("expected members with ids of their own, got one without, or one id twice")
     for topic, count in stated.items():
         least = group.partitions.get(topic, 0)
         if count < least:

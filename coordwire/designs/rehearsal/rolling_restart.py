@@ -39,15 +39,21 @@ __all__ = ["MemberRefusal", "Restart", "Roll", "RollConfig", "RollStep", "roll"]
 _COORDINATOR = "coordinator-1"
 _GROUP_TYPE = 2
 _FIRST_MS, _TICK_MS = 100, 100
-_HEARTBEAT_MS = 3_000
-"""The Java client's default, which no record has."""
+_HEARTBEAT_MS, _LEAST_HEARTBEAT_MS = 3_000, 100
+"""The Java client's default, which no record has; and the least, of members with short sessions."""
+
+_PHASES_MS = 5_000
+"""So much longer a pause may be, so that restarts do not keep step with heartbeats."""
+
+_MOST_PATIENCE_MS = 600_000
+"""The longest rebalance time-out that is awaited; some clients have one of 24 days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollConfig:
-    """away_ms: between a member's end and its return. pause_ms: from a settled group to the next restart.
-    patience_ms: how long the group may take to settle, beyond its longest rebalance time-out. assignor: that
-    consumer members ask for."""
+    """away_ms: between a member's end and its return. pause_ms: from a settled group to the next restart, and
+    up to 5 s more, by the seed. patience_ms: how long the group may take to settle, beyond its longest
+    rebalance time-out, of which 10 minutes count. assignor: that consumer members ask for."""
 
     away_ms: int = 5_000
     pause_ms: int = 10_000
@@ -171,9 +177,8 @@ class _Rolling:
         self._world.ownership.know(
             (group.group_id, topic, number) for topic, count in partitions.items() for number in range(count)
         )
-        self._patience_ms = settings.patience_ms + max(
-            _timeout_ms(member) for member in self._members.values()
-        )
+        longest_ms = max(_timeout_ms(member) for member in self._members.values())
+        self._patience_ms = settings.patience_ms + min(longest_ms, _MOST_PATIENCE_MS)
         random = Random(f"{settings.seed}/heartbeats")
         for name in self._members:
             at = _FIRST_MS + random.randrange(_HEARTBEAT_MS)
@@ -189,7 +194,7 @@ class _Rolling:
             group_id=self._group.group_id, topics=member.topics, coordinators=(_COORDINATOR,),
             instance_id=record.group_instance_id, client_id=record.client_id,
             session_timeout_ms=session_ms, rebalance_timeout_ms=_timeout_ms(member),
-            heartbeat_interval_ms=min(_HEARTBEAT_MS, max(session_ms // 3, 1)),
+            heartbeat_interval_ms=min(_HEARTBEAT_MS, max(session_ms // 3, _LEAST_HEARTBEAT_MS)),
             commit_interval_ms=0,  # they commit what they give up
             cooperative=member.is_cooperative, assignors=member.assignors, assignment_data=member.data,
             subscription=None if member.topics else record.subscription,
@@ -216,8 +221,9 @@ class _Rolling:
         world.run(world.now + _FIRST_MS + _HEARTBEAT_MS)
         self._settle(world.now)
         restarts: list[Restart] = []
+        random = Random(f"{self._settings.seed}/{[step.member for step in steps]}")
         for step in steps:
-            world.run(world.now + self._settings.pause_ms)
+            world.run(world.now + self._settings.pause_ms + random.randrange(_PHASES_MS))
             restarts.append(self._restart(*step))
             if restarts[-1].refusals:
                 break

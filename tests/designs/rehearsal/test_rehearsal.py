@@ -22,6 +22,7 @@ from coordwire.designs.rehearsal import (
 )
 from coordwire.designs.rehearsal.recorded_group import recorded_group
 from coordwire.designs.simulator.runs import simulate
+from coordwire.errors import Malformed
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -174,6 +175,14 @@ def test_limits_and_malformed_members() -> None:
         rehearse(wide)
     with pytest.raises(ValueError, match="at most 300 members, got 301"):
         rehearse(group([member("a", {"orders": [0]})] * 301))
+    with pytest.raises(ValueError, match="one id twice"):
+        rehearse(group([THREE[0], THREE[0]]))
+    with pytest.raises(Malformed):
+        rehearse(group([member(name, {"orders": [0]}, instance="x") for name in "ab"]))
+    unread = member("b", {"orders": [1]}, instance="b")
+    unread.assignment = b"\0\3\0\0"
+    rehearsed = rehearse(group([THREE[0], unread]), RehearsalConfig(releases=("4.4.0",)))
+    assert "Of b: its assignment is malformed" in texts(rehearsed)
     broken = member("b", {"orders": [1]})
     broken.subscription = b"\0\3\0\0"
     rehearsed = rehearse(group([THREE[0], broken]), RehearsalConfig(releases=("4.4.0",)))

@@ -361,7 +361,11 @@ class ClassicClient(GroupClient):
         # What changed while the group synced is noticed now.
         outdated = self.leads and self.assigned_in == self.epoch and self.partitions != self._assigned_from
         outdated = outdated or self.topics != self._joined_for
-        assignment = assigned(response.assignment)
+        try:
+            assignment = assigned(response.assignment)
+        except (struct.error, DecodeError):
+            self.fail(ErrorCode.CORRUPT_MESSAGE, "the assignment can't be read")
+            return
         revoked = [partition for partition in self.owned if partition not in assignment]
         self._owned_since = self.epoch
         if self.config.stubborn:
