@@ -107,7 +107,7 @@ def pages() -> Files:
     flaws = {kind: flaw._asdict() for kind, flaw in FLAWS.items()}
     found = {
         str(path.relative_to(HERE)): path.read_bytes()
-        for folder in ("schemas", "examples")
+        for folder in ("adaptors", "examples", "schemas")
         for path in sorted((HERE / folder).rglob("*"))
         if path.is_file()
     }

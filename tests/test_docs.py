@@ -63,8 +63,10 @@ SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | r
 
 @pytest.mark.parametrize("page", [page for page in PAGES if EXAMPLES[page]], ids=lambda page: page.name)
 def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page's examples, one after the other, in a folder of their own in which `tests` is the project's."""
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    """A page's examples, one after the other, in a folder of their own in which `conformance` and `tests`
+    are the project's."""
+    for name in ("conformance", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for number, (kind, text) in enumerate(EXAMPLES[page], 1):

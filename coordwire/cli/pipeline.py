@@ -82,7 +82,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--catalog", metavar="DATABASE", help="also register the tables in this database of Spark's catalog"
     )
-    parser.add_argument("--no-report", action="store_true", help="do not write report.html")
+    parser.add_argument(
+        "--no-report",
+        action="store_true",
+        help="do not write report.html, the groups' stories and what could not be read",
+    )
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable"
     )  # fmt: skip

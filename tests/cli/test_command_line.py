@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.cli.__main__ import COMMANDS, EXAMPLES, command_module, whole_parser
+from coordwire.cli.conformance import VERBS as KINDS
 from coordwire.cli.segment import VERBS
 from coordwire.cli.terminal import TrimmedOutput
 from tests.broker_sample import broker_sample
@@ -76,8 +77,9 @@ def test_no_command_is_answered_with_the_help(run: Run) -> None:
 
 
 COMMAND_LINES = [
-    *([name] for name in COMMANDS if name != "segment"),
+    *([name] for name in COMMANDS if name not in ("segment", "conformance")),
     *(["segment", verb] for verb in VERBS),
+    *(["conformance", kind] for kind in KINDS),
 ]
 
 
@@ -89,7 +91,7 @@ def test_every_command_refuses_what_it_does_not_know(run: Run, command: list[str
     assert len(result.err.splitlines()) == MOST_LINES
 
 
-@pytest.mark.parametrize("command", [[], ["segment"], *COMMAND_LINES], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["segment"], ["conformance"], *COMMAND_LINES], ids=" ".join)
 def test_help_opens_with_an_example_and_fits_a_terminal(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -102,7 +104,7 @@ def test_help_opens_with_an_example_and_fits_a_terminal(
     assert [line for line in lines if len(line) > 80 or line.endswith(" ")] == []
 
 
-@pytest.mark.parametrize("command", [[], ["segment"], *COMMAND_LINES], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["segment"], ["conformance"], *COMMAND_LINES], ids=" ".join)
 def test_help_fits_a_screen(run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert len(run(*command, "--help").text.splitlines()) <= SCREEN

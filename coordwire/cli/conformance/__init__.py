@@ -1,0 +1,27 @@
+"""`coordwire conformance`: an implementation of Kafka's protocol, in any language, judged by cases.
+
+Strategy: a subcommand for each kind of implementation, in a module of its own; run_options.py has what they
+share: which cases, the list of known failures, reports. Exit status 0: every failure is in the list; 1: one
+is not, or the list has what doesn't fail; 2: usage, or what is judged can't be reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from coordwire.cli.conformance import codec
+
+VERBS = {
+    "codec": "judge a reader and writer of messages, a process that answers lines",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", metavar="KIND", required=True)
+    for name, summary in VERBS.items():
+        command = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        codec.configure(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    return codec.run(options)

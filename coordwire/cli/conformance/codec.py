@@ -1,0 +1,97 @@
+"""`coordwire conformance codec -- COMMAND`: a codec as a process, judged with the vectors of the archive."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+from coordwire.cli import Failure, cluster_options
+from coordwire.cli.conformance import run_options
+from coordwire.conformance.codec.process import CodecDied, CodecProcess
+from coordwire.conformance.codec.run import judged
+from coordwire.conformance.codec.vectors import Vector, repository, vectors
+from coordwire.conformance.results import KnownFailures, Results
+
+__all__ = ["configure", "run"]
+
+_SIZES = {"": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "program",
+        nargs="+",
+        metavar="COMMAND",
+        help="after --: what starts the codec; it gets a line of JSON a request, and answers with one",
+    )
+    run_options.configure(parser)
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        metavar="DIR",
+        help="the unpacked archive (default: that of the repository, in a clone)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=cluster_options.seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="for an answer; a codec that takes longer is killed and started again (default: 10)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_size,
+        metavar="SIZE",
+        help="address space that the codec gets, as 4GB, on Linux (default: no limit)",
+    )
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})([kmg]b)?", text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a size such as 4GB, got {text!r}")
+    return int(match[1]) * _SIZES[match[2] or ""]
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.memory is not None and not sys.platform.startswith("linux"):
+        raise Failure("conformance: --memory: only Linux limits another process's memory")
+    known = run_options.known_failures(options)
+    selected = _vectors(options)
+    return run_options.finish(asyncio.run(_run(options, selected, known)), options)
+
+
+def _vectors(options: argparse.Namespace) -> list[Vector]:
+    folder = options.vectors or repository()
+    if folder is None:
+        raise Failure("conformance: expected --vectors DIR, the unpacked archive")
+    try:
+        selected = list(vectors(folder, options.only))
+    except ValueError as error:
+        raise Failure(f"conformance: {folder}: {error}") from None
+    except FileNotFoundError as error:
+        raise Failure(f"conformance: {error.filename}: there is no such file") from None
+    if not selected:
+        raise Failure(f"conformance: no vector has the address {' or '.join(options.only)}")
+    return selected
+
+
+async def _run(options: argparse.Namespace, selected: list[Vector], known: KnownFailures) -> Results:
+    codec = CodecProcess(options.program, timeout=options.timeout, memory=options.memory)
+    try:
+        async with codec:
+            results = Results(codec.name or "a codec without a name", known, options.only)
+            if not codec.memory_is_known:
+                results.notes.append("memory was not measured: this system doesn't report it")
+            await run_options.collect(results, judged(codec, selected), len(selected))
+    except CodecDied as error:
+        reason = f"conformance: the codec doesn't start: {error.reason}"
+        raise Failure("\n".join([reason, *error.output.split("\n")]).rstrip()) from None
+    except OSError as error:
+        raise Failure(f"conformance: {options.program[0]}: {error.strerror or error}") from None
+    if codec.starts > 1:
+        results.notes.append(f"the codec was started {codec.starts:,} times")
+    return results

@@ -1,0 +1,73 @@
+"""What every kind of conformance run shares: its options, its progress, its reports and its status."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress
+from coordwire.conformance.reports import as_json, as_junit, summary
+from coordwire.conformance.results import CaseResult, KnownFailures, Results
+
+__all__ = ["collect", "configure", "finish", "known_failures"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="cases at or below this address; * is any part of it; may be repeated",
+    )
+    parser.add_argument(
+        "--known",
+        type=Path,
+        metavar="FILE",
+        help="addresses of cases that fail, one a line; one that doesn't fail fails the run",
+    )
+    parser.add_argument("--fix", action="store_true", help="write the file of --known as it should be")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write all results as JUnit's XML")
+
+
+def known_failures(options: argparse.Namespace) -> KnownFailures:
+    """The list of --known; with --fix the file may be missing. Raises `Failure`."""
+    if options.known is None:
+        if options.fix:
+            raise Failure("conformance: --fix needs --known")
+        return KnownFailures()
+    try:
+        return KnownFailures(options.known.read_text("utf-8"))
+    except FileNotFoundError:
+        if options.fix:
+            return KnownFailures()
+        raise Failure(f"conformance: {options.known}: there is no such file") from None
+    except UnicodeDecodeError:
+        raise Failure(f"conformance: {options.known}: not UTF-8") from None
+
+
+async def collect(results: Results, cases: AsyncIterator[CaseResult], total: int) -> None:
+    """Take the results as they come, and show how far the run is."""
+    progress.quietly()
+    async for result in cases:
+        results.cases.append(result)
+        progress.report(result.address, len(results.cases), total)
+    progress.end()
+
+
+def finish(results: Results, options: argparse.Namespace) -> int:
+    """Write the reports and the list; the status."""
+    if options.json is not None:
+        options.json.write_text(as_json(results), "utf-8")
+    if options.junit is not None:
+        options.junit.write_text(as_junit(results), "utf-8")
+    for line in summary(results):
+        print(line)
+    if options.fix:
+        options.known.write_text(results.known.corrected(results), "utf-8")
+        print(f"{shown(str(options.known))} is written: {len(list(results.failures)):,} known failures")
+        return 0
+    return 0 if results.passed else 1

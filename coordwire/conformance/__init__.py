@@ -1,0 +1,10 @@
+"""What judges implementations of Kafka's protocol in any language: cases with addresses, verdicts, reports.
+
+    results.py   a case's result and its verdict; lists of known failures; which cases are run
+    reports.py   results as a summary, as JSON and as JUnit's XML
+    codec/       a reader and writer of messages, as a process that is asked by lines
+    broker/      a broker, asked over the network
+
+Rules: what is judged is untrusted: every wait has a limit, and what it says is bounded and escaped. A case is
+wrong if Apache Kafka fails it.
+"""

@@ -1,0 +1,174 @@
+"""A codec as a process: asked by a line of JSON on its standard input, and heard on its standard output.
+
+Strategy: one request at a time. What does not answer within the deadline is killed with all that it
+started; the next request starts it again. On Linux the growth of a process's memory is known; what it grows
+from answer to answer is the request's, but for the first, which has what is made once.
+
+Rules: an answer has at most `LONGEST_ANSWER` bytes; standard error goes to a file without a name, of which
+the end is read after a failure. Nothing is left running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from coordwire.errors import CoordwireError
+
+__all__ = ["CodecDied", "CodecProcess"]
+
+LONGEST_ANSWER = 256 << 20
+OUTPUT = 4_000
+"""Bytes of standard error that are shown."""
+
+
+class CodecDied(CoordwireError):
+    """The codec has ended, was silent for too long, or said what is not an answer. output: the end of its
+    standard error, where it can't be started."""
+
+    output = ""
+
+
+class CodecProcess:
+    """A codec's process; to be used in `async with`. command: what starts it; timeout: seconds for an answer,
+    the start included; memory: bytes of address space that it gets, on Linux; None for no limit."""
+
+    def __init__(self, command: Sequence[str], *, timeout: float, memory: int | None = None) -> None:
+        self._command = command
+        self._timeout = timeout
+        self._memory = memory
+        self._process: asyncio.subprocess.Process | None = None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._peaks = (0, 0)
+        self.starts = 0
+        self.name = ""
+        """What the codec calls itself."""
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException as error:
+            if isinstance(error, CodecDied):
+                error.output = self.output()
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+        self._errors.close()
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request. Raises `CodecDied`, also where it can't be started again; `OSError`."""
+        if self._process is None:
+            await self._start()
+        return await self._exchange(request)
+
+    def growth(self) -> int:
+        """Bytes by which the greatest size of the process's memory has grown since the last call; 0 where the
+        system doesn't report it."""
+        before, self._peaks = self._peaks, self._measured()
+        if not any(before):
+            return 0
+        return max(0, *(now - then for now, then in zip(self._peaks, before, strict=True)))
+
+    @property
+    def memory_is_known(self) -> bool:
+        """Whether the system reports how much memory the process has had."""
+        return any(self._peaks)
+
+    def output(self) -> str:
+        """The end of what the codec wrote to standard error since the last call."""
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - OUTPUT))
+        text = self._errors.read().decode(errors="replace")
+        self._errors.seek(0)
+        self._errors.truncate()
+        return text
+
+    async def _start(self) -> None:
+        self._peaks = (0, 0)
+        self.starts += 1
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=self._errors, limit=LONGEST_ANSWER, start_new_session=True,
+        )  # fmt: skip
+        if self._memory is not None:
+            import resource
+
+            resource.prlimit(self._process.pid, resource.RLIMIT_AS, (self._memory, self._memory))
+        answer = await self._exchange({"do": "name"})
+        self.name = str(answer.get("name", ""))[:200]
+        self.growth()
+
+    async def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(self._timeout):
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                await process.stdin.drain()
+                line = await process.stdout.readline()
+                if not line.endswith(b"\n"):
+                    raise CodecDied(f"the codec ended, {_status(await process.wait())}")
+            answer = json.loads(line)
+        except TimeoutError:
+            await self._end()
+            raise CodecDied(f"no answer within {self._timeout:g} s") from None
+        except OSError:
+            await self._end()
+            raise CodecDied("the codec ended, or closed its input") from None
+        except (ValueError, RecursionError):  # also a line that is too long
+            await self._end()
+            raise CodecDied("a line that is not JSON") from None
+        except CodecDied:
+            await self._end()
+            raise
+        if not isinstance(answer, dict):
+            await self._end()
+            raise CodecDied("a line that is not a JSON object")
+        return answer
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        await process.wait()
+
+    def _measured(self) -> tuple[int, int]:
+        """The peaks of address space and of resident memory in bytes: memory that was only reserved grows the
+        one, and what a runtime takes of memory that it reserved before the other."""
+        if self._process is None:
+            return 0, 0
+        try:
+            text = Path(f"/proc/{self._process.pid}/status").read_text("ascii", "replace")
+            fields = dict(line.split(":", 1) for line in text.splitlines())
+            space, resident = (int(fields[name].split()[0]) << 10 for name in ("VmPeak", "VmHWM"))
+        except (OSError, ValueError, KeyError):
+            return 0, 0
+        return space, resident
+
+
+def _status(code: int) -> str:
+    if code >= 0:
+        return f"status {code}"
+    with suppress(ValueError):
+        return f"signal {signal.Signals(-code).name}"
+    return f"signal {-code}"
