@@ -140,8 +140,8 @@ def _with_values(source: str, options: Options, name: str, values: list[Any]) ->
     elif source in CAPTURES and name in CAPTURES[source]:
         option = CAPTURES[source][name]
         before = getattr(options, option)
-        kept = [value for value in values if before is None or value in before]
-        changes: dict[str, Any] = {option: tuple(kept)}
+        common = [value for value in values if before is None or value in before]
+        changes: dict[str, Any] = {option: tuple(common)}
         return replace(options, **changes), True
     elif len(values) == 1:
         return _bounded(source, options, name, _BOUNDS["EqualTo"], values[0]), False
