@@ -18,6 +18,7 @@
     answer_errors.py        the error codes of a response, by name, and which are routine
     body_text.py            a frame's body in JSON, straight from its bytes
     partial_messages.py     a message that was refused half-way, in JSON
+    named_groups.py         the groups that messages name
     jsonlines.py            entries as JSON lines; plain_lines.py: those of plain frames;
                             printable.py: texts that every output can carry
     redaction/              what must not be shown

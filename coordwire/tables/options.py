@@ -18,6 +18,9 @@
     strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
     dialect                               what captures are in (default kafka, and ZooKeeper's protocol where
                                           a connection is in that): see `coordwire.dialects`
+    apis, clientIds, directions, groups   for captures: rows of these frames alone: APIs by name, clients,
+                                          request or response, and frames that name a group, or answer a
+                                          request that does; each of them several, separated by commas
     joinRotated                           whether rotated captures are read as one (default true)
     log                                   for kafka-offsets: which log all segments are of, whatever their
                                           folders are called; to choose one, filter by the column log
@@ -87,6 +90,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _directions(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    if not {"request", "response"}.issuperset(names):
+        raise ValueError("expected request or response")
+    return names
+
+
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(
         (int(low), int(high or low))
@@ -106,9 +116,9 @@ def milliseconds(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
 
-def _option(parse: Callable[[str], Any], default: Any = None) -> Any:
-    """A field whose value is parsed from a text."""
-    return field(default=default, metadata={"parse": parse})
+def _option(parse: Callable[[str], Any], default: Any = None, *, is_later: bool = False) -> Any:
+    """A field whose value is parsed from a text. is_later: see `Options.row_facts`."""
+    return field(default=default, metadata={"parse": parse, "is_later": is_later})
 
 
 # --- the options ---
@@ -140,10 +150,32 @@ class Options:
     recursive: bool = _option(_flag, True)
     max_files_per_trigger: int | None = _option(_size)
     growing: bool = _option(_flag, False)
+    apis: tuple[str, ...] | None = _option(_names, is_later=True)
+    client_ids: tuple[str, ...] | None = _option(_names, is_later=True)
+    directions: tuple[str, ...] | None = _option(_directions, is_later=True)
+    groups: tuple[str, ...] | None = _option(_names, is_later=True)
 
     @property
     def failfast(self) -> bool:
         return self.mode == "failfast"
+
+    @property
+    def selects_frames(self) -> bool:
+        """Whether not all of a capture's frames have rows."""
+        limits = (
+            self.starting_timestamp, self.ending_timestamp, self.apis, self.client_ids, self.directions,
+            self.groups,
+        )  # fmt: skip
+        return any(limit is not None for limit in limits)
+
+    def row_facts(self) -> dict[str, Any]:
+        """The options that rows depend on, by name. One that came after tables were written is left out
+        unless it is set, so that the others' units keep their names."""
+        return {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if not (option.metadata.get("is_later") and getattr(self, option.name) == option.default)
+        } | {"paths": None, "split_size": None}
 
     def wants(self, topic: str | None, partition: int | None) -> bool:
         """Whether a file of this topic and partition is to be read."""

@@ -24,7 +24,7 @@ from tests.segments.test_kafka_07 import FIRST, LOG
 from tests.tables.made_segments import partition, segment
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "data" / "captures"
@@ -175,6 +175,42 @@ def test_pushdown_reads_less_and_changes_nothing(spark: SparkSession, logs: Path
     try:
         rows = spark.read.format("kafka-segment").load(str(logs)).where(query)
         assert sorted(row.log_offset for row in rows.collect()) == without == list(range(40, 60))
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_filters_of_captures_are_pushed_down(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each query has its own `load`: with one for several, Spark goes on with the filters of the last."""
+    queries = {
+        "api in ('Fetch', 'Heartbeat') and direction = 'response'": [
+            "In(api,",
+            "EqualTo(direction,response)",
+        ],
+        "client_id = 'kafka-python-2.3.0' and time > '2020-01-01'": ["EqualTo(client_id"],
+        "api = 'Fetch' and size > 100": ["EqualTo(api,Fetch)"],
+        "api in ('Fetch', null)": [],
+        "direction = 'sideways'": ["EqualTo(direction,sideways)"],
+    }
+
+    def frames(query: str) -> DataFrame:
+        return spark.read.format("kafka-capture").load(str(CAPTURES / "*.pcap")).where(query)
+
+    def errors() -> list[Any]:
+        rows = spark.read.format("kafka-errors").load(str(CAPTURES / "*.pcap"))
+        return sorted(rows.where("api = 'JoinGroup' and error_code in (79, 27)").collect())
+
+    counts = {query: frames(query).count() for query in queries}
+    expected = errors()
+    assert sum(count > 0 for count in counts.values()) >= 3
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        for query, pushed in queries.items():
+            assert frames(query).count() == counts[query]
+            capsys.readouterr()
+            frames(query).explain("formatted")
+            plan = capsys.readouterr().out
+            assert all(text in plan.partition("PushedFilters: [")[2].partition("]\n")[0] for text in pushed)
+        assert errors() == expected
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 

@@ -28,6 +28,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.named_groups import groups
 from coordwire.capture.redaction.entry_secrets import is_fully_decoded
 from coordwire.codec import Struct
 from coordwire.codec.names import suggestion
@@ -156,15 +157,6 @@ def _of_exchange(entry: FrameEntry, of: Any) -> Iterator[Any]:
     yield from of(entry.message)
     if entry.request is not None:
         yield from of(entry.request.message)
-
-
-def groups(message: Struct | None) -> Iterator[Any]:
-    """The groups that a message names."""
-    yield from entity_values(message, "group_id")
-    # The key of FindCoordinator is a group's only for one of its types.
-    if type(message).__name__ == "FindCoordinatorRequest" and getattr(message, "key_type", 0) == 0:
-        yield getattr(message, "key", None)
-        yield from getattr(message, "coordinator_keys", None) or ()
 
 
 def members(message: Struct | None) -> Iterator[Any]:

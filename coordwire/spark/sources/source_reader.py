@@ -5,9 +5,11 @@ worker; rows come as Arrow batches in exactly the schema that Spark planned with
 
 Filters, where Spark has their pushdown switched on (`spark.sql.python.filterPushdown.enabled`).
 
-Strategy: a comparison of an offset, a time, a topic or a partition with a constant narrows the options, so
-that files, parts and batches are left out whole. Rules: every filter is given back, and Spark checks each row
-with it again: what is narrowed here may be too wide, never too narrow.
+Strategy: a comparison of an offset, a time, a topic or a partition with constants narrows the options, so
+that files, parts and batches are left out whole; of an API, a client or a direction, so that no rows of other
+frames are made. Rules: what narrows the options to just the rows that a filter lets through is taken, and
+`explain` lists it. All else is given back, and Spark checks each row with it again: what is narrowed then may
+be too wide, never too narrow.
 """
 
 from __future__ import annotations
@@ -86,6 +88,12 @@ TIMES = ("kafka-segment", "kafka-capture", "kafka-errors", "kafka-offsets")
 TOPICS = ("kafka-segment", "kafka-segment-batches")
 """The sources whose topic and partition are those of the folder."""
 
+CAPTURES = {
+    "kafka-capture": {"api": "apis", "client_id": "client_ids", "direction": "directions"},
+    "kafka-errors": {"api": "apis", "client_id": "client_ids"},
+}
+"""The options that choose among the values of a column, by source."""
+
 _BOUNDS = {
     "EqualTo": (True, True), "GreaterThan": (True, False), "GreaterThanOrEqual": (True, False),
     "LessThan": (False, True), "LessThanOrEqual": (False, True),
@@ -99,30 +107,55 @@ class PushdownReader(BatchReader):
     """Reads what the filters can want."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        remaining = []
         for condition in filters:
-            self.options = narrowed(self.source_name, self.options, condition)
-        return filters
+            self.options, is_exact = narrowed(self.source_name, self.options, condition)
+            if not is_exact:
+                remaining.append(condition)
+        return remaining
 
 
-def narrowed(source: str, options: Options, condition: Any) -> Options:
-    """The options under which no row is missing that this filter lets through."""
-    bounds = _BOUNDS.get(type(condition).__name__)
-    if bounds is None:
-        return options
-    (name, *nested), value = condition.attribute, condition.value
-    if nested or value is None:
-        return options
+def narrowed(source: str, options: Options, condition: Any) -> tuple[Options, bool]:
+    """The options under which no row is missing that this filter lets through, and whether there is no other
+    row either."""
+    kind = type(condition).__name__
+    if kind not in _BOUNDS and kind != "In":
+        return options, False
+    name, *nested = condition.attribute
+    values = list(condition.value) if kind == "In" else [condition.value]
+    if nested or None in values:
+        return options, False
+    if kind in ("In", "EqualTo"):
+        return _with_values(source, options, name, values)
+    return _bounded(source, options, name, _BOUNDS[kind], values[0]), False
+
+
+def _with_values(source: str, options: Options, name: str, values: list[Any]) -> tuple[Options, bool]:
+    """The options for a column that has one of these values."""
+    if source in TOPICS and name == "topic" and options.topics is None:
+        if all(isinstance(value, str) and value and not _wild(value) for value in values):
+            return replace(options, topics=tuple(values)), True
+    elif source in TOPICS and name == "partition" and options.partitions is None:
+        return replace(options, partitions=tuple((value, value) for value in values)), True
+    elif source in CAPTURES and name in CAPTURES[source]:
+        option = CAPTURES[source][name]
+        before = getattr(options, option)
+        common = [value for value in values if before is None or value in before]
+        changes: dict[str, Any] = {option: tuple(common)}
+        return replace(options, **changes), True
+    elif len(values) == 1:
+        return _bounded(source, options, name, _BOUNDS["EqualTo"], values[0]), False
+    return options, False
+
+
+def _bounded(source: str, options: Options, name: str, bounds: tuple[bool, bool], value: Any) -> Options:
+    """The options for a column whose values have such bounds."""
     if name == "log_offset" and source in OFFSETS and isinstance(value, int):
         return _ranged(options, "offset", bounds, value, value + 1)
     if name == "time" and source in TIMES and isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         milliseconds = int((moment - _EPOCH).total_seconds() * 1000)
         return _ranged(options, "timestamp", bounds, milliseconds - 1, milliseconds + 2)
-    if source in TOPICS and bounds == (True, True):
-        if name == "topic" and isinstance(value, str) and options.topics is None and not _wild(value):
-            return replace(options, topics=(value,))
-        if name == "partition" and isinstance(value, int) and options.partitions is None:
-            return replace(options, partitions=((value, value),))
     return options
 
 

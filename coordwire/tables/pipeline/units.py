@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -44,11 +44,12 @@ from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
 from coordwire.tables.columns import ROWS_FORMAT, TABLES, default_columns
 from coordwire.tables.options import Options
-from coordwire.tables.readers.captures import in_time_range, read_frames, was_overwritten
+from coordwire.tables.readers.captures import read_frames, was_overwritten
 from coordwire.tables.readers.disk_lag import read_lag
 from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
+from coordwire.tables.readers.frame_selection import is_selected
 from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
 from coordwire.tables.readers.rows import Bad, builders_of, quarantine_batch
 from coordwire.tables.readers.segment_rows import BatchRows, read_records
@@ -111,7 +112,7 @@ def as_units(
     story: bool = False,
 ) -> list[Unit]:
     """Parts with the names of their units."""
-    values = asdict(options) | {"paths": None, "split_size": None}
+    values = options.row_facts()
     if missing := missing_codecs():  # once they are there, everything is read again
         values["missing_codecs"] = missing
     return [Unit(_name(part, files, values, tables, story), part, story) for part in parts]
@@ -351,7 +352,6 @@ class _Work:
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         has_timeline = any(name in self.tables for name in STORIES)
         has_traffic = "traffic" in self.tables
-        has_range = (self.options.starting_timestamp, self.options.ending_timestamp) != (None, None)
         has_stories = _has_stories(self.tables)
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
         new_since: int | None = None if part.known else 0
@@ -373,7 +373,7 @@ class _Work:
                     for code in _codes(entry) if text is None else codes.of(entry, text):
                         frames_work.error_codes[entry.api_name or "unknown", code] += 1
             if "errors" in self.tables:
-                in_range = [entry for entry in coded if in_time_range(entry, self.options)]
+                in_range = [entry for entry in coded if is_selected(entry, self.options)]
                 batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
@@ -390,8 +390,8 @@ class _Work:
                 )
             if has_traffic:
                 counted = None
-                if has_range or is_known:
-                    counted = [not is_known and in_time_range(entry, self.options) for entry in frames]
+                if self.options.selects_frames or is_known:
+                    counted = [not is_known and is_selected(entry, self.options) for entry in frames]
                 add_traffic(traffic.feed(frames, plain, counted))
             return plain
 

@@ -7,6 +7,7 @@ splits.py            files to parts, each of which one task reads
 sources.py           which reader reads what
 captures.py          captures to frames
 frame_rows.py        frames and error codes to rows, most frames column by column
+frame_selection.py   which frames have rows
 segment_reader.py    a part of a segment to its batches
 segment_rows.py      batches to rows of their headers and of their records
 coordinator_logs.py  segments of a coordinator's log to its records

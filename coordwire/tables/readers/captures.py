@@ -11,7 +11,6 @@ from __future__ import annotations
 __all__ = [
     "bad_of",
     "entries",
-    "in_time_range",
     "joined",
     "read_errors",
     "read_frames",
@@ -37,6 +36,7 @@ from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, first_captured, open_stream
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
+from coordwire.tables.readers.frame_selection import is_selected
 from coordwire.tables.readers.rows import KEPT, Bad, Builder
 from coordwire.tables.readers.splits import CapturedFile, DealtFrames, Part
 from coordwire.tables.stores import is_uri, local_path
@@ -164,7 +164,6 @@ def read_frames(
         missing.append(Bad(path, 0, 0, reason, is_lost=isinstance(error, OSError)))
 
     share = DealtFrames(part.share, part.shares, stories=stories) if part.shares > 1 else None
-    bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
     has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         told_share = share if tell is None else None
@@ -183,10 +182,10 @@ def read_frames(
                 if see is not None:
                     see(frames)
                 selected = frames
-                if bounded:
-                    in_range = [in_time_range(entry, options) for entry in frames]
-                    selected = list(compress(frames, in_range))
-                    plain = None if plain is None else list(compress(plain, in_range))
+                if options.selects_frames:
+                    has_rows = [is_selected(entry, options) for entry in frames]
+                    selected = list(compress(frames, has_rows))
+                    plain = None if plain is None else list(compress(plain, has_rows))
                 yield from rows.add(selected, builder, plain)
             if len(batch) > len(frames):
                 for entry in batch:
@@ -210,7 +209,7 @@ def _refuse(
         if isinstance(entry, UnreadableRange):
             bad_range = bad_of(entry, part.path, show_secrets=options.show_secrets)
             raise Malformed(str(bad_range), bad_range.start)
-        if not (frames_too and isinstance(entry, FrameEntry) and in_time_range(entry, options)):
+        if not (frames_too and isinstance(entry, FrameEntry) and is_selected(entry, options)):
             continue
         if is_refused(entry):
             reason = f"{part.path}: frame {entry.number}: {entry.error}"
@@ -228,7 +227,7 @@ def read_errors(
     full: list[pyarrow.RecordBatch] = []
 
     def see(frames: Sequence[FrameEntry]) -> None:
-        in_range = [entry for entry in frames if in_time_range(entry, options)]
+        in_range = [entry for entry in frames if is_selected(entry, options)]
         full.extend(builder.add_all(rows.rows(in_range), ERROR_SIZE))
 
     for item in read_frames(part, options, ["frame"], see, read_entries=read_entries):
@@ -264,15 +263,3 @@ def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
     data = entry.data if show_secrets and entry.data else None
     return Bad(path, entry.position, entry.position + entry.length, entry.reason, data,
                entry.flow or None, entry.time_ns)  # fmt: skip
-
-
-def in_time_range(entry: FrameEntry, options: Options) -> bool:
-    """Whether a frame's time is in the range of the options; a frame without a time is in none."""
-    start, end = options.starting_timestamp, options.ending_timestamp
-    if start is None and end is None:
-        return True
-    if entry.time_ns is None:
-        return False
-    return (start is None or entry.time_ns >= start * 1_000_000) and (
-        end is None or entry.time_ns < end * 1_000_000
-    )
