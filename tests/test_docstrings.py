@@ -24,14 +24,17 @@ from coordwire.messages import (
     ShareGroupHeartbeatRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.testing.simulation import CHECKERS
 
 WHOLE_PAGES = ("coordwire", "coordwire.broker")
 """All classes of these have an example."""
 
 PAGES = (
-    "coordwire.broker.harness", "coordwire.capture", "coordwire.client", "coordwire.coordinator",
-    "coordwire.coordinator.transactions", "coordwire.dialects", "coordwire.patterns", "coordwire.records",
-    "coordwire.replay", "coordwire.segments", "coordwire.tap", "coordwire.timeline",
+    "coordwire.broker.harness", "coordwire.broker.injection", "coordwire.capture", "coordwire.client",
+    "coordwire.codec", "coordwire.coordinator", "coordwire.coordinator.share_partition",
+    "coordwire.coordinator.share_state", "coordwire.coordinator.transactions", "coordwire.dialects",
+    "coordwire.patterns", "coordwire.records", "coordwire.replay", "coordwire.segments", "coordwire.tap",
+    "coordwire.testing.simulation", "coordwire.timeline",
 )  # fmt: skip
 """The classes of these that people use have one: not those of errors, and of values, whose fields say it."""
 
@@ -54,6 +57,7 @@ def is_value(cls: type[Any]) -> bool:
         dataclasses.is_dataclass(cls)
         or issubclass(cls, (BaseException, Enum, dict, tuple))
         or getattr(cls, "_is_protocol", False)
+        or cls in CHECKERS
     )
 
 
@@ -69,7 +73,7 @@ def test_its_example_runs(cls: type[Any]) -> None:
 
 @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
 def test_its_repr_is_not_that_of_any_object(cls: type[Any]) -> None:
-    if cls.__name__ in ("Message", "Request", "Response"):  # whose subclasses have their own
+    if cls.__name__ in ("Message", "Request", "Response", "Struct"):  # whose subclasses have their own
         return
     assert cls.__repr__.__qualname__ != "object.__repr__"
 

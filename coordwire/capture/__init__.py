@@ -14,6 +14,7 @@
     frame_decoding.py       frames to their entries' content; lazy entries: decoded at the first question
     reader.py               any input to entries
     rotation.py             the files of a rotated capture: as one stream, and requests answered in the next
+    rotated_names.py        which files these are, and their order
     answer_errors.py        the error codes of a response, by name, and which are routine
     body_text.py            a frame's body in JSON, straight from its bytes
     partial_messages.py     a message that was refused half-way, in JSON

@@ -1,114 +1,38 @@
-"""The files of a rotated capture: names, bytes as one stream, answers to requests of the file before.
+"""The files of a rotated capture: bytes as one stream, answers to requests of the file before.
 
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
-answer without a request in its own capture is read as that of the request that waits. Rules: names are those
-of tcpdump -C (`x.pcap`, `x.pcap1`, …) and of dumpcap -b (`x_00001_20240131120000.pcapng`), compressed or not;
-the order is that of their first packets, as `tcpdump -W` begins again with the first name; a file without
-one follows the number before it. The header of a later pcap is left out if it equals the first one's; pcapng
-sections may follow each other anyway. Files are opened one at a time, as there may be thousands. Other
-entries stay as they are, and in their order; waiting requests are bounded in number, the oldest is dropped
-first, and in memory (`coordwire.capture.pending_requests`).
+answer without a request in its own capture is read as that of the request that waits. Rules: which files are
+one capture, and in which order, is in `rotated_names`. The header of a later pcap is left out if it equals
+the first one's; pcapng sections may follow each other anyway. Files are opened one at a time, as there may be
+thousands. Other entries stay as they are, and in their order; waiting requests are bounded in number, the
+oldest is dropped first, and in memory (`coordwire.capture.pending_requests`).
 """
 
 from __future__ import annotations
 
 import io
-import re
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
+from typing import Any, BinaryIO, TypeVar, overload
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.formats.compressed import fault_of
-from coordwire.capture.formats.pcap import MAGICS, read_packets
-from coordwire.capture.formats.source import Packet
+from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.frame_decoding import UNDECODED, read_answer
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.connection.dialect import KAFKA
-from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
+from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import PREFIX
 
 __all__ = [
-    "FirstPacket", "RotatedFiles", "continued", "first_packet", "is_capture_name", "rejoined",
-    "rejoined_batches", "rotated",
+    "PCAP_HEADER", "RotatedFiles", "continued", "rejoined", "rejoined_batches",
 ]  # fmt: skip
 
-T = TypeVar("T")
 A = TypeVar("A", bound=Entry | ConnectionSign)
 
 PCAP_HEADER = 24
-
-_COMPRESSED = r"(?:\.(?:gz|xz|zst))?"
-
-_CAPTURE = re.compile(rf".*\.(?:pcap|pcapng|cap|hex)\d*{_COMPRESSED}", re.DOTALL)
-
-# tcpdump -C: x.pcap, x.pcap1, x.pcap2; dumpcap: x_00001_20240131120000.pcapng
-_TCPDUMP = re.compile(rf"(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d*){_COMPRESSED}", re.DOTALL)
-
-_DUMPCAP = re.compile(rf"(?P<stem>.+)_(?P<number>\d{{5}})_\d{{14}}(?P<end>\.\w+?){_COMPRESSED}", re.DOTALL)
-
-
-def is_capture_name(name: str) -> bool:
-    """Whether a file's name is that of a capture."""
-    return _CAPTURE.fullmatch(name) is not None
-
-
-class FirstPacket(NamedTuple):
-    """What a capture's file is known by, whatever its name. digest: of the packet and its time."""
-
-    time_ns: int
-    digest: str
-
-
-def first_packet(open_file: Callable[[str], BinaryIO], path: str) -> FirstPacket | None:
-    """The first packet of a capture's file; None if it is not written yet or damaged. Raises `OSError`.
-
-    open_file: opens it, decompressed.
-    """
-    try:
-        with open_file(path) as stream:
-            packet = next(read_packets(stream), None)
-    except CoordwireError:
-        return None
-    if not isinstance(packet, Packet):
-        return None
-    text = f"{packet.time_ns} {packet.wire_length} ".encode() + packet.data
-    return FirstPacket(packet.time_ns, blake2b(text, digest_size=8).hexdigest())
-
-
-def rotated(
-    files: Iterable[T], path: Callable[[T], str], first: Callable[[T], FirstPacket | None]
-) -> list[list[T]]:
-    """The files, those of one rotated capture together and in its order. path, first: of a file; the first
-    packet is asked for where a capture has several files."""
-    chains: dict[tuple[str, ...], list[tuple[int, str, T]]] = {}
-    for file in files:
-        name = path(file)
-        match = _DUMPCAP.fullmatch(name) or _TCPDUMP.fullmatch(name)
-        if match is None:
-            chains[name, "", ""] = [(0, name, file)]
-        else:
-            key = (match["stem"], match.groupdict().get("end") or "", "rotated")
-            chains.setdefault(key, []).append((int(match["number"] or 0), name, file))
-    return [
-        _by_time([file for _, _, file in sorted(chain, key=lambda part: part[:2])], first)
-        for chain in chains.values()
-    ]
-
-
-def _by_time(files: list[T], first: Callable[[T], FirstPacket | None]) -> list[T]:
-    """The files of a capture, in the order of their numbers, by the times of their first packets."""
-    if len(files) == 1:
-        return files
-    timed, time_ns = [], 0
-    for number, file in enumerate(files):
-        packet = first(file)
-        time_ns = time_ns if packet is None else packet.time_ns
-        timed.append((time_ns, number, file))
-    return [file for _, _, file in sorted(timed, key=lambda part: part[:2])]
 
 
 class RotatedFiles(io.RawIOBase):

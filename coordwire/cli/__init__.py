@@ -15,6 +15,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
     call/           a request to a cluster, and its answer
     watch/          the groups of a live cluster, from their log
     simulate/       designs in virtual time
+    rehearse/       the upgrade of a classic group, before it is done
     conformance/    implementations in any language, judged
     api/            the reference of the protocol, as text, JSON and pages
     mcp.py          an agent's tools over recorded traffic; bound_command.py: what they run

@@ -25,13 +25,14 @@ COMMANDS = {
     "timeline": "show what happened to groups: members, rebalances, commits, lag",
     "segment": "show, verify, recover and index a broker's log segments",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
-    "pipeline": "turn captures and segments into tables, with Spark",
+    "pipeline": "turn captures and segments into tables, with Spark or without",
     "serve": "run a Kafka broker for tests, in memory or in a folder",
     "tap": "show, save and break what passes between clients and a cluster",
     "replay": "send a capture's requests again to a cluster, and compare the answers",
     "call": "send a request to a cluster and show its answer",
     "watch": "show what happens to the groups of a live cluster",
     "simulate": "run a group under one of eight designs, in virtual time, with faults",
+    "rehearse": "rehearse a classic group's upgrade to the consumer protocol",
     "conformance": "judge a codec or a broker in any language by Apache Kafka's answers",
     "api": "show APIs, their versions and their fields",
     "mcp": "let an agent ask about recorded traffic",
@@ -56,6 +57,7 @@ EXAMPLES = {
     "call": "call localhost:9092 DescribeGroups groups=payments",
     "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
+    "rehearse": "rehearse --group payments /var/kafka",
     "conformance": "conformance codec -- ./my-codec",
     "conformance broker": "conformance broker --only groups localhost:9092",
     "conformance codec": "conformance codec --known failures.txt -- ./my-codec",
@@ -279,6 +281,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import simulate
 
             return simulate
+        case "rehearse":
+            from coordwire.cli import rehearse
+
+            return rehearse
         case "conformance":
             from coordwire.cli import conformance
 
@@ -334,7 +340,7 @@ def _parser(
 ) -> argparse.ArgumentParser:
     """The parser of the command line, with the arguments of the commands whose modules these are. names: of
     the commands that it knows."""
-    parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
+    parser = _Parser(prog="coordwire", description="Read and speak Apache Kafka's wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     parser.set_defaults(whole_parser=whole_parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "hex",
         nargs="*",
         metavar="HEX",
-        help="frames or packets in hex; without any, and -: hex or frames from standard input",
+        help="frames or packets in hex; none, or -: hex or frames from standard input",
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are responses of this API")
     parser.add_argument("--version", type=int, metavar="N", help="API version of the request")

@@ -25,7 +25,7 @@ from coordwire.capture.formats.compressed import MAGIC, SUFFIXES, decompressed, 
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
-from coordwire.capture.rotation import FirstPacket, first_packet, is_capture_name, rotated
+from coordwire.capture.rotated_names import FirstPacket, first_packet, is_capture_name, rotated
 from coordwire.cli import Failure, progress
 from coordwire.cli.terminal import folded_text
 from coordwire.errors import CodecUnavailable, counted

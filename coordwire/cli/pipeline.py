@@ -74,12 +74,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
     parser.add_argument(
+        "--no-join-rotated", action="store_true", help="read each file of a rotated capture by itself"
+    )
+    parser.add_argument(
         "--prune", action="store_true", help="remove the rows of files that were below IN and are gone"
     )
     parser.add_argument(
         "--catalog", metavar="DATABASE", help="also register the tables in this database of Spark's catalog"
     )
-    parser.add_argument("--no-report", action="store_true", help="do not write report.html")
+    parser.add_argument(
+        "--no-report",
+        action="store_true",
+        help="do not write report.html, the groups' stories and what could not be read",
+    )
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable"
     )  # fmt: skip
@@ -98,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
                     split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets,
-                    dialect=options.dialect,
+                    dialect=options.dialect, join_rotated=not options.no_join_rotated,
                 ),
                 report=not options.no_report, progress=_report,
                 format=table_format,

@@ -170,8 +170,8 @@ def ended(event: Event) -> ClientError:
                 sent=True,
             )
         return BrokerUnreachable(
-            "the broker closed the connection without an answer; "
-            "a listener that expects TLS, SASL or another request does",
+            "the broker closed the connection without an answer, as a listener does that expects TLS "
+            "or SASL, or a server that can't handle the request",
             sent=True,
         )
     if isinstance(event, FrameRefused | ConnectionFailed):

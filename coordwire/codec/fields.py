@@ -126,7 +126,12 @@ class Field:
 
 class FieldTable:
     """The rows of one class. flexible: the first version with tagged fields and compact lengths (`NEVER`:
-    none); short_counts: whether its counts are int16, as before Kafka 0.8."""
+    none); short_counts: whether its counts are int16, as before Kafka 0.8.
+
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> HeartbeatRequest._layout_
+    <FieldTable of HeartbeatRequest: 4 fields, flexible from 4>
+    """
 
     __slots__ = ("_layouts", "cls", "fields", "flexible", "short_counts")
 
@@ -138,6 +143,11 @@ class FieldTable:
         self.flexible = flexible
         self.short_counts = short_counts
         self._layouts: dict[int, VersionLayout] = {}
+
+    def __repr__(self) -> str:
+        flexible = "never flexible" if self.flexible == NEVER else f"flexible from {self.flexible}"
+        fields = f"{len(self.fields)} field{'s' * (len(self.fields) != 1)}"
+        return f"<FieldTable of {self.cls.__name__}: {fields}, {flexible}>"
 
     def at(self, version: int) -> VersionLayout:
         """The layout of one version."""
@@ -152,6 +162,13 @@ class VersionLayout:
 
     reserved: the tagged fields that only other versions have. Their numbers are not unknown tags: Apache
     Kafka's own readers refuse them ("Tag 0 is not valid for version 0").
+
+    >>> from coordwire.messages import HeartbeatRequest
+    >>> layout = HeartbeatRequest._layout_.at(2)
+    >>> layout
+    <VersionLayout of HeartbeatRequest 2>
+    >>> [field.name for field in layout.inline], [field.name for field in layout.absent]
+    (['group_id', 'generation_id', 'member_id'], ['group_instance_id'])
     """
 
     def __init__(self, table: FieldTable, version: int) -> None:
@@ -167,6 +184,9 @@ class VersionLayout:
         self.reserved = {field.tag: field for field in self.absent if field.tag is not None}
         self.programs: list[_native.Program | None] = []  # `coordwire.codec.program` keeps its result here
         self.transcribers: list[_native.Transcriber | None] = []  # and `coordwire.codec.program` here
+
+    def __repr__(self) -> str:
+        return f"<VersionLayout of {self.cls.__name__} {self.version}>"
 
     @property
     def tagged_in_order(self) -> list[Field]:

@@ -48,6 +48,10 @@ class Struct(RichDisplay):
     The body of a generated class declares its fields' wire form too, see `declarations.py`. Said of the whole
     class: flexible, the first version with tagged fields and compact lengths; short_counts: its counts are
     int16.
+
+    >>> from coordwire.messages.join_group import JoinGroupRequestProtocol
+    >>> JoinGroupRequestProtocol(name="range", metadata=b"")
+    JoinGroupRequestProtocol(name='range', metadata=b'', tags=None)
     """
 
     __slots__ = ()

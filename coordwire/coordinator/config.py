@@ -11,6 +11,7 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.releases import RELEASES, full_release
 
 __all__ = [
+    "BROKER_SETTINGS",
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "GroupConfig",
@@ -120,6 +121,9 @@ _BROKER_FIELDS = {
     "offsets.retention.minutes": "offsets_retention_ms",
 }
 """The settings of a broker, without those of `_GROUP_FIELDS`, which a broker has as `group.…`, too."""
+
+BROKER_SETTINGS = (*_BROKER_FIELDS, *(f"group.{name}" for name in _GROUP_FIELDS))
+"""The names that `CoordinatorConfig.with_settings` knows."""
 
 _MAY_BE_ZERO = ("assignment.interval.ms", "rebalance.delay.ms", "standby.replicas", "metadata.max.bytes")
 _MINUTE_MS = 60_000

@@ -3,8 +3,8 @@
 Strategy: what the coordinator knows of a group is followed by its answers. All joins of a generation are
 answered together: who is not among them is out. A member that has not pinged for its session timeout, as its
 join says it, is out too, and the group rebalances from then on; of that the next ping's answer shows
-something, or nothing does. A rebalance begins with the first join, or with the end of a session, and ends
-with the answers of the generation.
+something, or nothing does. The others have the longest of their sessions to join. A rebalance begins with the
+first join, or with the end of a session, and ends with the answers of the generation.
 
 Rules: a join that was refused is none. Another broker that accepts joins or pings is the coordinator from
 then on; it either knows all members, whose sessions begin again, or none, which its answers show. One
@@ -82,6 +82,7 @@ class JoinedGroup:
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
         self._batch_end: Seen | None = None
+        self._round_ends_ns: int | None = None  # until when those that remain of a removal have to join
 
     # --- frames ---
 
@@ -108,7 +109,18 @@ class JoinedGroup:
         self._end_batch()
         if self._outage is not None:
             return
-        self._end_sessions(self._sessions, self._session_end, (place.time_ns or 0) + within_ns, place)
+        time_ns = (place.time_ns or 0) + within_ns
+        if self._round_ends_ns is not None and self._round_ends_ns < time_ns:
+            self._end_sessions(self._sessions, self._session_end, self._round_ends_ns, place)
+            self._close_round(place)
+        self._end_sessions(self._sessions, self._session_end, time_ns, place)
+
+    def _close_round(self, place: Seen) -> None:
+        """Those that have not joined are out."""
+        ended_ns, self._round_ends_ns = self._round_ends_ns, None
+        if ended_ns is not None:
+            for member in [missing for missing in self.group.members.values() if not missing.parked]:
+                self._remove(member, place.at(ended_ns), "not_rejoined")
 
     def _end_sessions(
         self, sessions: Sessions, end_of: Callable[[Member], int | None], time_ns: int, place: Seen
@@ -252,7 +264,7 @@ class JoinedGroup:
         place, group = self._batch_end, self.group
         if place is None:
             return
-        self._batch_end = None
+        self._batch_end = self._round_ends_ns = None
         batch, self._batch = self._batch, {}
         if len(batch) < len(group.members):
             for member in [missing for name, missing in group.members.items() if name not in batch]:
@@ -315,6 +327,7 @@ class JoinedGroup:
         away_ns = 0 if outage is None else (place.time_ns or 0) - (outage.time_ns or 0)
         if not is_another and away_ns < AWAY_NS:
             return
+        self._round_ends_ns = None
         detail = "another broker answers" if is_another else "it knows the group no more"
         self._moved = Trigger("coordinator_moved", inferred=not is_another, detail=detail)
         self._since_ns = max(self._since_ns, place.time_ns or 0)
@@ -349,9 +362,13 @@ class JoinedGroup:
         if isinstance(event, MemberLeft):
             ending = ending_of(end, last_place, place)
             group.pending[-1] = replace(event, ending=ending)
-        if not group.members:
+        if departure == "session_timeout" and not self._reasons and group.rebalance is None:
+            sessions = [remaining.session_timeout_ms or 0 for remaining in group.members.values()]
+            self._round_ends_ns = time_ns + max(sessions) * MS if all(sessions) and sessions else None
+        if not group.members and not self._waiting:
+            self._round_ends_ns = None
             group.end("empty", place)
-            self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
+            self._reasons.clear()
         elif departure != "removed" or self._moved is None:
             self._add_reason(trigger, place)
         elif len(self._removals) < MOST_REASONS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = [
     "ARROW_NAMES",
     "PARTITIONS",
+    "ROWS_FORMAT",
     "TABLES",
     "Column",
     "arrow_schema",
@@ -29,6 +30,12 @@ from coordwire.errors import CoordwireError
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+ROWS_FORMAT = "0.1.0"
+"""The version of the rows that the pipeline writes: the first release of this package that made them so. With
+another one all inputs are read again, so that it changes with the columns, their meaning and what readers
+make of the same bytes, and with nothing else (`tests/tables/test_rows_format.py`)."""
 
 
 class Column(NamedTuple):

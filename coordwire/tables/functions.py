@@ -29,6 +29,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -39,10 +40,16 @@ from coordwire.codec import Message
 from coordwire.codec.program import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import open_field
-from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
+from coordwire.errors import CoordwireError, DecodeError
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log, find_record
-from coordwire.messages import SyncGroupResponse, find_message
+from coordwire.messages import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    FetchResponse,
+    SyncGroupResponse,
+    find_message,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record
 from coordwire.tables.columns import ARROW_NAMES, OFFSETS, RECORDS, arrow_type
@@ -68,13 +75,15 @@ _SCHEMA_ID = struct.Struct(">bi")
 @dataclass(frozen=True)
 class ColumnFunction:
     """A function. arguments, result: names and types, as Spark's DDL has them; an argument in `defaults` may
-    be left out."""
+    be left out. make_rows: makes rows of lists of values; or make_array: all of them, of the columns as they
+    come."""
 
     name: str
     arguments: Mapping[str, str]
     result: Mapping[str, str]
-    make_rows: Callable[..., Iterator[ColumnValues]]
+    make_rows: Callable[..., Iterator[ColumnValues]] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    make_array: Callable[..., pyarrow.StructArray] | None = None
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -85,6 +94,9 @@ class ColumnFunction:
     def __call__(self, *columns: Any) -> pyarrow.StructArray:
         """A struct for each row. columns: arrays, or a value for all rows (an array of one too), in the
         arguments' order. Raises `TypeError` for values of another type."""
+        if self.make_rows is None:
+            assert self.make_array is not None
+            return self.make_array(*columns)
         missing = list(self.arguments)[len(columns) :]
         values = [*columns, *(self.defaults[name] for name in missing)]
         lists = [_values(*pair) for pair in zip(values, self.arguments.items(), strict=True)]
@@ -143,13 +155,35 @@ class _Key(NamedTuple):
     is_commit: bool
 
 
+class _Texts:
+    """JSON forms of messages, straight from their bytes."""
+
+    def __init__(self) -> None:
+        self._known: dict[
+            tuple[type[Message], int], Callable[[bytes, None], tuple[str | None, int] | None]
+        ] = {}
+
+    def of(self, cls: type[Message], version: int, body: bytes) -> str | None:
+        """The text of `to_json`; None where that must serve."""
+        transcribe = self._known.get((cls, version))
+        if transcribe is None:
+            writer = layout_transcriber(layout_of(cls, version)) if version in cls.versions else None
+            transcribe = self._known[cls, version] = _no_text if writer is None else writer.transcribe
+        written = transcribe(body, None)
+        return None if written is None or written[1] & OTHERWISE else written[0]
+
+
+def _no_text(body: bytes, header: None) -> None:
+    """No text."""
+
+
 class _LogReader:
     """The rows of one log's records. Keys come again and again, and are read once."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._keys: dict[bytes, _Key | None] = {}
-        self._texts: dict[tuple[type[Message], int], Any] = {}
+        self._texts = _Texts()
 
     def row(self, key: bytes | None, value: bytes | None) -> ColumnValues:
         if key is not None and (value is None or len(value) >= _VERSION.size):
@@ -185,7 +219,7 @@ class _LogReader:
             return key.record_type, None, *key[1:5], *(None,) * 4, True, key.text, *(None,) * 3
         version = _VERSION.unpack_from(value)[0]
         body = value[_VERSION.size :]
-        text = self._text(key.value_class, version, body)
+        text = self._texts.of(key.value_class, version, body)
         if text is None:
             return None
         offset = leader_epoch = metadata = commit_time = None
@@ -196,15 +230,6 @@ class _LogReader:
             commit_time = time_of(commit.commit_timestamp)
         values = *key[1:5], offset, leader_epoch, metadata, commit_time
         return key.record_type, version, *values, False, key.text, text, None, None
-
-    def _text(self, cls: type[Message], version: int, body: bytes) -> str | None:
-        """A value's JSON form, straight from its bytes; None where `to_json` must serve."""
-        transcribe = self._texts.get((cls, version), False)
-        if transcribe is False:
-            writer = layout_transcriber(layout_of(cls, version)) if version in cls.versions else None
-            transcribe = self._texts[cls, version] = None if writer is None else writer.transcribe
-        written = None if transcribe is None else transcribe(body, None)
-        return None if written is None or written[1] & OTHERWISE else written[0]
 
 
 def _log_rows(
@@ -236,39 +261,43 @@ decode_log_record = ColumnFunction(
 # --- record batches ---
 
 
-def _record_rows(sets: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-    from coordwire.records.arrow import iter_batches
+def _record_lists(column: Any) -> pyarrow.StructArray:
+    """The records of each record set, without an object for each."""
+    import pyarrow as pa
 
-    for data in sets:
-        if data is None:
-            yield None
-            continue
-        skipped: list[UnreadableRange] = []
-        records: list[Any] = []
-        reason = None
-        try:
-            for table in iter_batches(data, columns=_ARROW_COLUMNS, on_error="skip", skipped=skipped):
-                times = table["timestamp"].cast("int64")  # Python's end with the year 9999
-                named = table.set_column(_ARROW_COLUMNS.index("timestamp"), "time", times)
-                records += named.rename_columns(list(_RECORD)).to_pylist()
-        except CoordwireError as error:  # a codec's library is missing, a limit
-            reason = str(error)
-        if skipped:
-            first = skipped[0]
-            reason = f"bytes {first.position} to {first.position + first.length}: {first.reason}"
-        elif reason is None and (size := _incomplete(data)):
-            reason = f"{size} bytes at the end are not a whole batch"
-        yield records, reason
+    from coordwire.records.arrow.record_sets import read_record_sets
+
+    data = _byte_array(column, "data")
+    _, places, content = data.buffers()
+    first, *ends = memoryview(places).cast("q")[data.offset : data.offset + len(data) + 1] if places else [0]
+    source = memoryview(content)[first : ends[-1]] if ends and content else memoryview(b"")
+    sets = read_record_sets(source, [end - first for end in ends], _ARROW_COLUMNS)
+    kind, reason = (arrow_type(kind) for kind in decode_records.result.values())
+    parts = [_record_structs(table, kind.value_type) for table in sets.tables]
+    records = pa.concat_arrays(parts or [pa.array([], kind.value_type)])
+    lists = pa.ListArray.from_arrays(pa.array(accumulate(sets.counts, initial=0), pa.int32()), records)
+    reasons = pa.array([sets.reasons.get(index) for index in range(len(data))], reason)
+    fields = list(map(pa.field, decode_records.result, (kind, reason)))
+    return pa.StructArray.from_arrays([lists.cast(kind), reasons], fields=fields, mask=data.is_null())
 
 
-def _incomplete(data: bytes) -> int:
-    """Bytes after the last whole batch."""
-    from coordwire.records import batches
+def _byte_array(column: Any, name: str) -> pyarrow.LargeBinaryArray:
+    """An argument of bytes as one array. Raises `TypeError` for values of another type."""
+    import pyarrow as pa
 
-    walk = batches(data, on_error="skip")
-    for _ in walk.heads(len(data)):
-        pass
-    return len(walk.remainder)
+    is_array = isinstance(column, pa.Array | pa.ChunkedArray)
+    if not (is_array and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))):
+        return pa.array(_values(column, (name, "binary")), pa.large_binary())
+    wide = column.cast(pa.large_binary())
+    return wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
+
+
+def _record_structs(table: pyarrow.RecordBatch, kind: pyarrow.StructType) -> pyarrow.StructArray:
+    import pyarrow as pa
+
+    fields = [kind.field(index) for index in range(kind.num_fields)]
+    arrays = [table[_ARROW_COLUMNS[index]].cast(field.type) for index, field in enumerate(fields)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
 _RECORD = {
@@ -279,7 +308,7 @@ _RECORD = {
 _ARROW_COLUMNS = [ARROW_NAMES.get(name, name) for name in _RECORD]
 decode_records = ColumnFunction(
     "decode_records", {"data": "binary"},
-    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows,
+    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, make_array=_record_lists,
 )  # fmt: skip
 """All records in some record batches, those after damaged ones too; `error_reason` is that of the first range
 of bytes that could not be read."""
@@ -292,23 +321,50 @@ def _message_rows(
     bodies: Sequence[bytes | None], apis: Sequence[str | None], versions: Sequence[int | None],
     directions: Sequence[str | None],
 ) -> Iterator[ColumnValues]:  # fmt: skip
+    texts = _Texts()
+    classes: dict[tuple[str, str], type[Message] | None] = {}
     for body, api, version, direction in zip(bodies, apis, versions, directions, strict=True):
         if body is None or api is None or version is None or direction is None:
             yield None
             continue
-        try:
-            cls = find_message(f"{api}{direction.capitalize()}")
-            message = cls.decode(body, version=version)
-        except KeyError:
+        if (api, direction) not in classes:
+            classes[api, direction] = _message_class(api, direction)
+        cls = classes[api, direction]
+        if cls is None:
             yield None, None, text(f"there is no {direction} of an API {api}"), None, None
-        except DecodeError as error:
-            yield None, None, error.reason, error.position, error.path
-        except CoordwireError as error:
-            yield None, None, str(error), None, None
+        elif (written := _plain_text(texts, cls, version, body)) is not None:
+            yield written, None, None, None, None
         else:
-            form, secrets = to_json(message, version=version), secret_fields.find(message)
-            redact(form, secrets)
-            yield encode(form), secrets or None, None, None, None
+            yield _message_row(cls, version, body)
+
+
+def _message_class(api: str, direction: str) -> type[Message] | None:
+    try:
+        return find_message(f"{api}{direction.capitalize()}")
+    except KeyError:
+        return None
+
+
+def _plain_text(texts: _Texts, cls: type[Message], version: int, body: bytes) -> str | None:
+    """The text of a message that has no secrets; None for what isn't known to be one."""
+    if cls.__name__ in secret_fields.FIELDS:
+        return None
+    written = texts.of(cls, version, body)
+    if written is None or cls is not FetchResponse:
+        return written
+    return None if secret_fields.find(cls.decode(body, version=version)) else written
+
+
+def _message_row(cls: type[Message], version: int, body: bytes) -> ColumnValues:
+    try:
+        message = cls.decode(body, version=version)
+    except DecodeError as error:
+        return None, None, error.reason, error.position, error.path
+    except CoordwireError as error:
+        return None, None, str(error), None, None
+    form, secrets = to_json(message, version=version), secret_fields.find(message)
+    redact(form, secrets)
+    return encode(form), secrets or None, None, None, None
 
 
 decode_message = ColumnFunction(
@@ -327,40 +383,52 @@ def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
     return [{"topic": entry.topic, "partitions": list(entry.partitions)} for entry in entries]
 
 
-def _embedded_rows(
-    cls: type[Any], name: str, columns: Callable[[Any], tuple[Any, ...]], count: int
-) -> Callable[[Sequence[bytes | None]], Iterator[ColumnValues]]:
-    """Makes the rows of what is in a field of a class, with so many columns between version and reason."""
+def _embedded_structs(
+    result: Mapping[str, str], field_of: tuple[type[Any], str], message_class: type[Message],
+    columns: Callable[[Any], tuple[Any, ...]], values: Any,
+) -> pyarrow.StructArray:  # fmt: skip
+    """What is in a field of a class, of this class if it is sound: groups send the same again and again, and
+    what is the same is read once. columns: those between version and reason."""
+    encoded = _byte_array(values, "data").dictionary_encode()
+    count = len(result) - 2
 
-    def rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
-        for value in values:
-            if value is None:
-                yield None
-            elif (embedded := open_field(cls, name, value, "consumer")) is None:
-                yield *(None,) * (count + 1), "the bytes are not of the consumer protocol"
-            else:
-                reason = None if embedded.deviation is None else str(embedded.deviation)
-                yield embedded.version, *columns(embedded.message), reason
+    def row(data: bytes) -> Sequence[Any]:
+        if (
+            len(data) >= _VERSION.size
+            and (version := _VERSION.unpack_from(data)[0]) in message_class.versions
+        ):
+            with suppress(DecodeError):
+                message = message_class.decode(data[_VERSION.size :], version=version)
+                return version, *columns(message), None
+        embedded = open_field(*field_of, data, "consumer")
+        if embedded is None:
+            return *(None,) * (count + 1), "the bytes are not of the consumer protocol"
+        reason = None if embedded.deviation is None else str(embedded.deviation)
+        return embedded.version, *columns(embedded.message), reason
 
-    return rows
+    rows = _structs(map(row, encoded.dictionary.to_pylist()), result)
+    return rows.take(encoded.indices)
 
 
+_SUBSCRIPTION = {
+    "version": "int", "topics": "array<string>", "owned_partitions": _TOPIC_PARTITIONS,
+    "generation_id": "int", "rack_id": "string", "error_reason": "string",
+}  # fmt: skip
 consumer_subscription = ColumnFunction(
-    "consumer_subscription", {"data": "binary"},
-    {"version": "int", "topics": "array<string>", "owned_partitions": _TOPIC_PARTITIONS,
-     "generation_id": "int", "rack_id": "string", "error_reason": "string"},
-    _embedded_rows(
-        JoinGroupRequestProtocol, "metadata",
-        lambda m: (list(m.topics), _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), 4,
+    "consumer_subscription", {"data": "binary"}, _SUBSCRIPTION,
+    make_array=lambda values: _embedded_structs(
+        _SUBSCRIPTION, (JoinGroupRequestProtocol, "metadata"), ConsumerProtocolSubscription,
+        lambda m: (list(m.topics), _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), values,
     ),
 )  # fmt: skip
 """A consumer's subscription, with its version's own fields only."""
 
+_ASSIGNMENT = {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"}
 consumer_assignment = ColumnFunction(
-    "consumer_assignment", {"data": "binary"},
-    {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"},
-    _embedded_rows(
-        SyncGroupResponse, "assignment", lambda m: (_topic_partitions(m.assigned_partitions),), 1
+    "consumer_assignment", {"data": "binary"}, _ASSIGNMENT,
+    make_array=lambda values: _embedded_structs(
+        _ASSIGNMENT, (SyncGroupResponse, "assignment"), ConsumerProtocolAssignment,
+        lambda m: (_topic_partitions(m.assigned_partitions),), values,
     ),
 )  # fmt: skip
 """A consumer's assignment."""

@@ -184,6 +184,11 @@ class Group:
     # --- sessions ---
 
     @property
+    def is_unused(self) -> bool:
+        """Whether nothing has been seen of its members yet, or since one of its id was deleted."""
+        return self.generation is None and not self.members
+
+    @property
     def is_away(self) -> bool:
         """Whether no coordinator is known to have the group, so that no session runs."""
         return self.outage is not None and self.back is None
@@ -218,14 +223,21 @@ class Group:
             asked_ns = max(self._asked_ns.get(member_id, 0), time_ns or 0)
             remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
             self.consumption.asks(member_id, time_ns)
-        elif time_ns is not None and (renews or member.classic):
-            member.unread = member.unread or place
-            asked_ns = member.asked_ns
-            if time_ns > asked_ns:
-                if time_ns - asked_ns > SILENCE_NS:
-                    member.silence = asked_ns, time_ns
-                member.asked_ns = time_ns
-            member.unseen = False
+        elif time_ns is not None:
+            self.sends(member, time_ns)
+            if renews or member.classic:
+                member.unread = member.unread or place
+                member.unseen = False
+                if time_ns > member.asked_ns:
+                    member.asked_ns = time_ns
+
+    def sends(self, member: Member, time_ns: int) -> None:
+        """A member sent a request of any kind; it is not silent while one waits in a stall."""
+        sent_ns = member.sent_ns
+        if time_ns > sent_ns:
+            if time_ns - sent_ns > SILENCE_NS:
+                member.silence = self.clocks.stalls.read_ns(sent_ns), time_ns
+            member.sent_ns = time_ns
 
     def waits(self, place: Seen, flow: str) -> None:
         """A request that its coordinator answers at once was sent on a connection."""
@@ -236,12 +248,15 @@ class Group:
     def may_stall(self, place: Seen) -> bool:
         """Whether requests have waited for seconds, and none that came after them was answered in time: what
         comes now may not be read yet."""
-        now_ns, prompt_ns = place.time_ns or 0, self.clocks.stalls.prompt_ns
-        for request_place in islice(self.unanswered, MOST_LATE):
-            asked_ns = request_place.time_ns or 0
-            if asked_ns > prompt_ns:
-                return now_ns - asked_ns >= STALL_NS
-        return False
+        first = self.first_waiting
+        return first is not None and (place.time_ns or 0) - (first.time_ns or 0) >= STALL_NS
+
+    @property
+    def first_waiting(self) -> Seen | None:
+        """Where the first request was seen that waits since the last one that was answered in time."""
+        prompt_ns = self.clocks.stalls.prompt_ns
+        waiting = islice(self.unanswered, MOST_LATE)
+        return next((place for place in waiting if (place.time_ns or 0) > prompt_ns), None)
 
     def record_unseen_request(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next
@@ -305,11 +320,17 @@ class Group:
         whatever its coordinator did."""
         name, now_ns = MemberName(self.group, member.member_id), place.time_ns or 0
         end = self.connections.end_of(name)
-        if end is not None and end.sender == "client" and end.time_ns <= now_ns:
+        waits = member.unread is not None  # for an answer, until it ended its connection
+        if end is not None and end.sender == "client" and (end.time_ns <= now_ns or waits):
             return end.time_ns
         if self.fell_silent(member):
             return member.silence[0]
-        alive_ns = max(member.asked_ns, self.connections.asked_ns(name, now_ns)) or member.last_seen_ns
+        asked_ns = max(member.asked_ns, member.sent_ns if member.sent_ns <= now_ns else 0)
+        asked_ns = max(asked_ns, self.connections.asked_ns(name, now_ns))
+        seen_ns = member.last_seen_ns
+        if seen_ns is not None and seen_ns >= asked_ns > 0:  # it waited for an answer
+            asked_ns = self.clocks.stalls.read_ns(asked_ns)
+        alive_ns = asked_ns or seen_ns
         return place.time_ns if alive_ns is None else alive_ns
 
     def session_ns(self, member: Member) -> int:

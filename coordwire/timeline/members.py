@@ -23,7 +23,8 @@ class Member:
     classic: it speaks the classic protocol; away: it left for now, and its partitions wait for it; parked: a
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
-    was seen, answered or not; silence: from when until when it sent nothing, the last time; revokes_ns:
+    was seen, answered or not, that its session begins again with; sent_ns: the same of any request; silence:
+    from when until when it sent nothing, the last time; revokes_ns:
     since when it shall give up what it has; standby: a streams group's member's standby tasks, as it was last
     given them; standby_changed: and has not reported yet; reason: why it joins, as its last JoinGroup says;
     offers: that one's protocols with their metadata, hashed, None if it wasn't seen; unseen: its requests are
@@ -47,6 +48,7 @@ class Member:
     parked: bool = False
     answered_ns: int | None = None
     asked_ns: int = 0
+    sent_ns: int = 0
     silence: tuple[int, int] = (0, 0)
     serial: int = -1
     revokes_ns: int | None = None

@@ -40,29 +40,28 @@ class SessionClocks:
 
     def quiet_ns(self, member: Member) -> int | None:
         """Since when nothing was seen of a member, its requests included."""
-        seen_ns = member.last_seen_ns
-        return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
+        seen_ns, asked_ns = member.last_seen_ns, member.asked_ns
+        if seen_ns is None:
+            return None
+        if asked_ns <= seen_ns:
+            return max(seen_ns, self.available_ns)
+        return max(self.stalls.read_ns(asked_ns), self.available_ns)
 
-    def read_ns(self, member: Member) -> int | None:
-        """Since when the coordinator can't have read anything of a member: not during a stall in which it
-        answered none of its requests."""
-        if member.unread is None:
+    def read_ns(self, member: Member, session_ns: int) -> int | None:
+        """Since when the coordinator can't have read anything of a member. What it did not answer during a
+        stall it read afterwards, unless the member's session was over by then."""
+        heard_ns = self.heard_ns(member)
+        if member.unread is None or heard_ns is None:
             return self.quiet_ns(member)
-        is_stalled = self.stalls.at(member.unread.time_ns or 0) is not None
-        return self.heard_ns(member) if is_stalled else self.quiet_ns(member)
+        unread_ns = member.unread.time_ns or 0
+        read_ns = self.stalls.read_ns(unread_ns)
+        return heard_ns if read_ns > max(unread_ns, heard_ns + session_ns) else self.quiet_ns(member)
 
     def is_answered_soon(self, member: Member, place: Seen) -> bool:
         """Whether a request of a member waits for its coordinator, which has just gone on after a stall: the
         answer will show whether the member is in."""
         unread = member.unread
         return unread is not None and self.stalls.may_wait(unread.time_ns or 0, place.time_ns or 0)
-
-    def read_until_ns(self, member: Member) -> int | None:
-        """When its session is over by what its coordinator may have read."""
-        read_ns = self.read_ns(member)
-        if read_ns is None or not member.session_timeout_ms or member.unseen:
-            return None
-        return self.stalls.after(read_ns + member.session_timeout_ms * 1_000_000)
 
     def over_ns(self, member: Member) -> int | None:
         """When a member's session is over, if it said for how long it may be silent, and is until then."""
@@ -80,11 +79,12 @@ class SessionClocks:
         return time_ns - seen_ns > session_ns and time_ns - self.available_ns > session_ns
 
     def quiet_until_ns(self, member: Member) -> int | None:
-        """When its session is over by what was seen of it."""
-        quiet_ns = self.quiet_ns(member)
-        if quiet_ns is None or not member.session_timeout_ms or member.unseen:
+        """When its session is over by what was seen of it, and its coordinator may have read."""
+        session_ns = (member.session_timeout_ms or 0) * 1_000_000
+        read_ns = self.read_ns(member, session_ns)
+        if read_ns is None or not session_ns or member.unseen:
             return None
-        return self.stalls.after(quiet_ns + member.session_timeout_ms * 1_000_000)
+        return self.stalls.after(read_ns + session_ns)
 
     def quiet_at(self, member: Member, time_ns: int | None) -> bool:
         """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""

@@ -28,7 +28,7 @@ answered so shortly after it does not show that all older ones are."""
 MOST_STALLS = 100
 """So many of one broker are remembered."""
 
-_since_ns = attrgetter("since_ns")
+_since_ns, _until_ns = attrgetter("since_ns"), attrgetter("until_ns")
 
 
 @dataclass(slots=True)
@@ -36,7 +36,8 @@ class Stall:
     """One. since: where the first late request was seen; until: where the last answer to one was, None if the
     input ends before; until_ns: the same, or when the input ends; broker, answered_by: the addresses of who
     did not answer, and of who did; requests: how many were late; is_over: whether its broker was heard since,
-    so that it does not change any more."""
+    so that it does not change any more; prompt_ns: when the last request before was sent that was answered in
+    time."""
 
     since: Seen
     until: Seen | None
@@ -45,6 +46,7 @@ class Stall:
     answered_by: str | None
     requests: int = 1
     is_over: bool = False
+    prompt_ns: int = 0
 
     @property
     def since_ns(self) -> int:
@@ -76,7 +78,8 @@ class Stalls:
         """Requests waited, the last of which is answered now, or never was: the stall that they are of, None
         if others were answered meanwhile."""
         is_resuming = stall.until is not None and stall.until_ns - self.prompt_ns <= RESUMES_NS
-        if (self._before_ns if is_resuming else self.prompt_ns) > stall.since_ns:
+        stall.prompt_ns = self._before_ns if is_resuming else self.prompt_ns
+        if stall.prompt_ns > stall.since_ns:
             return self.at(stall.since_ns)
         open_stall = self._open
         if open_stall is None or stall.since_ns > open_stall.until_ns:
@@ -128,3 +131,12 @@ class Stalls:
         """When a session is over that would end then."""
         stall = self.at(time_ns)
         return time_ns if stall is None else stall.until_ns
+
+    def read_ns(self, asked_ns: int) -> int:
+        """When a request was read that was sent then, and never answered: not while its broker stalled, which
+        may have begun before a late answer shows it."""
+        stalls = self._stalls
+        if not stalls or asked_ns >= stalls[-1].until_ns:
+            return asked_ns
+        stall = stalls[bisect_right(stalls, asked_ns, key=_until_ns)]
+        return stall.until_ns if asked_ns > stall.prompt_ns else asked_ns

@@ -273,6 +273,40 @@ def test_damage_before_sound_batches_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("wrong", range(3))
+def test_every_batch_of_the_newest_segment_is_checked_at_a_start(tmp_path: Path, wrong: int) -> None:
+    """Whether others come before it in its segment, or none does, and whatever its records say."""
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    data = bytearray(path.read_bytes())
+    place = sum(map(len, stored[:wrong]))
+    data[place + 70] ^= 1
+    path.write_bytes(data[: place + len(stored[wrong])])
+    log = load_log(folder, SegmentRules())
+    assert (log.end_offset, path.stat().st_size) == (wrong, place)
+    log.close()
+    path.write_bytes(data)
+    if wrong < 2:
+        with pytest.raises(DataFolderError, match=f"damaged at byte {place} "):
+            load_log(folder, SegmentRules())
+
+
+def test_a_batch_without_records_is_checked_at_a_start_too(tmp_path: Path) -> None:
+    """As compaction leaves it."""
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    whole = path.read_bytes()
+    empty = bytearray(encode_batch([], base_offset=3, last_offset=4, partition_leader_epoch=0))
+    path.write_bytes(whole + empty)
+    log = load_log(folder, SegmentRules())
+    assert log.end_offset == 5
+    log.close()
+    empty[45] ^= 1
+    path.write_bytes(whole + empty)
+    log = load_log(folder, SegmentRules())
+    assert (log.end_offset, path.stat().st_size) == (3, sum(map(len, stored)))
+
+
 # --- folders ---
 
 

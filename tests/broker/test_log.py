@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.broker.log.partition_log import FoundTime, PartitionLog
+from coordwire.broker.log.leader_epochs import LeaderEpochs
+from coordwire.broker.log.partition_log import FoundTime, LoadedLog, PartitionLog
+from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.storage import BatchTable
 from coordwire.broker.log.validation import AppendRules, RefusedRecords, one_batch
 from coordwire.enums import ErrorCode
 from coordwire.messages.control_records import EndTxnMarker
@@ -125,6 +128,22 @@ def test_an_offset_outside_the_log_is_refused() -> None:
 
 
 # --- what a producer may send ---
+
+
+@pytest.mark.parametrize("first", [1, (1 << 32) - 1, 1 << 32, 1 << 40, (1 << 62) + 5])
+def test_offsets_have_64_bits(first: int) -> None:
+    table = BatchTable()
+    log = PartitionLog(loaded=LoadedLog(table, LeaderEpochs(), ProducerStates(), [], first, first))
+    assert [append(log, batch(b"one", b"two")) for _ in range(3)] == [first, first + 2, first + 4]
+    for number in range(6):
+        (found,) = batches(log.read(first + number, 1).data)
+        assert (found.base_offset, found.count) == (first + number - number % 2, 2)
+    assert log.read(first + 6, 1).data == b""
+    for offset in (first - 1, first + 7, first & 0xFFFF_FFFE if first >> 32 else 0):
+        with pytest.raises(RefusedRecords):
+            log.read(offset, 1)
+    log.delete_before(first + 2)
+    assert [one.base_offset for one in log.batches()] == [first + 2, first + 4]
 
 
 def test_the_broker_writes_offset_and_epoch_over_the_producers() -> None:

@@ -616,6 +616,18 @@ def test_a_server_says_what_it_is() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("handler", [None, lambda request: None, lambda: None])
+def test_a_handler_that_cannot_be_called_is_refused_at_once(handler: Any) -> None:
+    with pytest.raises(TypeError, match="the handler of DescribeGroupsRequest"):
+        Server({DescribeGroupsRequest: handler})
+
+
+def test_a_server_with_a_coordinator_needs_no_handlers() -> None:
+    server = Server(coordinator=GroupCoordinator(partitions=1))
+    assert 11 in server.apis
+    assert 18 in Server().apis
+
+
 # --- groups ---
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from coordwire.capture import Capture, FrameEntry
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
+from coordwire.capture.rotated_names import is_capture_name, rotated
+from coordwire.capture.rotation import RotatedFiles
 from coordwire.cli.inputs import capture_chains, open_file
 from coordwire.errors import DecodeError
 

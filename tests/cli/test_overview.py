@@ -117,12 +117,18 @@ def test_incidents_come_first_and_name_what_shows_them(run: Run, monkeypatch: py
         f"Next: coordwire timeline {AWAY} --group cls --rebalance 4",
     ]  # fmt: skip
     assert lines[0].startswith(
-        "   6 incidents, the worst at 15:16:12.2: the coordinator 127.0.0.1:43367 was away"
+        "   6 incidents, the worst at 15:16:12.2: #4 (c3) not heard since the broker ended the connection"
     )
     text = re.sub(r"\s+", " ", " ".join(section(lines, "Incidents")))
     assert "15:15:37.0 the coordinator 127.0.0.1:43367 was away for 11.4 s: it ended 25 connections" in text
-    assert "#3 (c1) fell silent, connection open (last packet 7256); out at 15:16:45.7 after 6 s" in text
-    assert "orders-0..5 had no consumer for up to 6.01 s" in text
+    assert (
+        "#3 (c1) fell silent, connection open (last packet 7256); out at 15:16:45.7 (last request 6 s before)"
+        in text
+    )
+    assert (
+        "out at 15:15:54.4 (last request 17.6 s before) orders-2..5 had no consumer for up to 17.8 s" in text
+    )
+    assert "orders-0..2 had no consumer for up to 6.01 s, 3 more for 8 ms or less" in text
     assert "NOT_COORDINATOR" not in text
 
 
@@ -132,13 +138,13 @@ def test_several_groups_begin_with_the_worst_incident_of_all(run: Run, words: tu
     _, *lines = run("timeline", *words, AWAY).text.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("──"))
     text = " ".join(" ".join(lines[:first]).split())
-    head, at, worst = text.partition("the worst in new at ")
-    assert (head, at) == ("3 groups: 12 incidents in 3 of them, ", "the worst in new at ")
-    assert worst.startswith("15:15:37.0: #2 (n2) not heard since")
-    assert worst.endswith("orders-2..3 had no consumer for up to 18.3 s")
+    head, at, worst = text.partition("the worst in cls at ")
+    assert (head, at) == ("3 groups: 12 incidents in 3 of them, ", "the worst in cls at ")
+    assert worst.startswith("15:16:12.2: #4 (c3) not heard since")
+    assert worst.endswith("orders-3..5 had no consumer for up to 23.0 s")
     own = {name: " ".join(" ".join(block).split()) for name, block in blocks("\n".join(lines)).items()}
-    assert f"incidents, the worst at {worst} " in own["new"]
-    one = run("timeline", *words, "--group", "cls", AWAY).text
+    assert f"incidents, the worst at {worst} " in own["cls"]
+    one = run("timeline", *words, "--group", "new", AWAY).text
     assert " groups: " not in one
 
 

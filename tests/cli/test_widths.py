@@ -50,6 +50,7 @@ SCREENS: tuple[tuple[object, ...], ...] = (
     ("timeline", "--events", STORY),
     ("timeline", "--commits", CAPTURE),
     ("simulate", "consumer", "--duration", "20s"),
+    ("rehearse", str(broker_sample() / "data")),
     ("simulate", "draft-1", "--duration", "12s", "--flow", "1s-3s"),
     ("simulate", "draft-3", "--duration", "20s", "--seeds", "3"),
     ("nonsense",),

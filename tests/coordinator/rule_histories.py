@@ -294,12 +294,18 @@ def _join_share_group(script: Script, group_id: str, member_id: str = "m") -> Sh
 
 
 def _join_streams_group(
-    script: Script, group_id: str, member_id: str = "m", *, topology_epoch: int = 1
+    script: Script,
+    group_id: str,
+    member_id: str = "m",
+    *,
+    topology_epoch: int = 1,
+    reads: tuple[tuple[str, str], ...] = (("0", "orders"),),
 ) -> StreamsGroupHeartbeatRequest:
-    part = Subtopology(subtopology_id="0", source_topics=["orders"])
+    """reads: each subtopology with its topic."""
+    parts = [Subtopology(subtopology_id=name, source_topics=[topic]) for name, topic in reads]
     joining = StreamsGroupHeartbeatRequest(
         group_id=group_id, member_id=member_id, rebalance_timeout_ms=5_000, process_id="p",
-        topology=Topology(epoch=topology_epoch, subtopologies=[part]), active_tasks=[], standby_tasks=[],
+        topology=Topology(epoch=topology_epoch, subtopologies=parts), active_tasks=[], standby_tasks=[],
         warmup_tasks=[],
     )  # fmt: skip
     epoch = script.answer(joining, 0).member_epoch
@@ -520,6 +526,17 @@ def _a_streams_member_has_an_older_topology(script: Script) -> None:
         script.answer(beat, 0)
 
 
+def _subtopologies_come_in_another_order(script: Script) -> None:
+    """It matters where two read one topic, and their ids are in one bucket of Java's hash table."""
+    for group_id, reads in {
+        "one-bucket": (("AaAa", "orders"), ("BBBB", "orders")),
+        "one-bucket-two-topics": (("AaAa", "orders"), ("BBBB", "audit")),
+        "two-buckets": (("0", "orders"), ("1", "orders")),
+    }.items():
+        _join_streams_group(script, group_id, reads=reads)
+        _join_streams_group(script, group_id, "n", reads=reads[::-1])
+
+
 def unvalidated_groups(script: Script) -> None:
     """The log has lost the record of the group's epoch, as after a compaction that went wrong."""
     _join_streams_group(script, "g")
@@ -659,6 +676,7 @@ RULES: list[Callable[[Script], None]] = [
     _a_member_of_a_group_without_a_name_is_in_its_epoch,
     _a_streams_group_waits_with_the_target_of_its_log,
     _a_streams_member_has_an_older_topology,
+    _subtopologies_come_in_another_order,
     _share_coordinators_do_not_answer,
     _a_pattern_is_resolved_again,
     _a_classic_member_becomes_one_of_a_consumer_group,

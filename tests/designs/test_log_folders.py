@@ -36,6 +36,17 @@ def test_a_log_of_partitions_is_folders_of_files_named_by_their_offsets(tmp_path
         assert segment.base_offset == 1_000_000
 
 
+def test_a_partitions_files_come_in_the_order_of_their_offsets(tmp_path: Path) -> None:
+    """Whatever order the folder has them in."""
+    offsets = [(number * 37) % 101 for number in range(101)]
+    folder = tmp_path / folder_name(DraftPartition("my_topic", "0"))
+    folder.mkdir()
+    for offset in offsets:
+        (folder / f"{offset:011}.kafka").write_bytes(b"")
+    ((_, paths),) = log_files(tmp_path)
+    assert [int(path.stem) for path in paths] == list(range(101))
+
+
 def test_only_this_design_has_such_folders() -> None:
     """A folder beside a Kafka broker's logs is not a partition for its underline."""
     assert folder_partition("backup_2") == ("backup", "2")

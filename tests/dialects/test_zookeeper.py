@@ -97,6 +97,10 @@ def test_the_paths_are_the_documents() -> None:
     assert Owner.path("g", "t", 1) == "/consumers/g/owners/t/1"
     assert Owner.path("g", "t", "0-1", old=True) == "/consumers/g/owner/t/0-1"
     assert Offset.path("g", "t", "0-1") == "/consumers/g/offsets/t/0-1"
+    for group in ("a", "a-b", "a-1", "a_b", "a.b"):  # each group has nodes of its own
+        assert Registration.path(group, "c-1") == f"/consumers/{group}/ids/c-1"
+        assert Owner.path(group, "t-u", 1) == f"/consumers/{group}/owners/t-u/1"
+        assert Offset.path(group, "t-u", 1) == f"/consumers/{group}/offsets/t-u/1"
     assert (Coordinator.path(), ClusterId.path()) == ("/consumers/coordinator", "/cluster/id")
     with pytest.raises(KeyError):
         parse_node("/controller", "{}")

@@ -149,7 +149,7 @@ def test_a_table_says_of_its_batches_what_was_read(
             for at in range(4):
                 spoil(data, head, sum(map(len, parts[:at])))
 
-        owner: Any = native._Filler if half == "c" else fallback.PythonColumns
+        owner: Any = native.Filler if half == "c" else fallback.PythonColumns
         name = "table" if half == "c" else "_table"
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, _before(getattr(owner, name), wreck))
@@ -177,7 +177,7 @@ def test_between_any_two_steps_of_the_tables(
     ]
     if half == "c":
         places += [
-            (native._Filler, "run"), (native._Filler, "last_table"),
+            (native.Filler, "run"), (native.Filler, "last_table"),
             (readahead, "batch_size"), (readahead, "batch_at"),
         ]  # fmt: skip
     for owner, name in places:
@@ -196,7 +196,7 @@ def test_the_codec_changes_after_decompressing(half: str, kind: str, monkeypatch
     """A number that no codec has is never in a table."""
     if half == "python":
         pytest.skip("the native half's alone")
-    run = native._Filler.run
+    run = native.Filler.run
     for attributes in range(8):
         data = bytearray(KINDS[kind])
 
@@ -207,7 +207,7 @@ def test_the_codec_changes_after_decompressing(half: str, kind: str, monkeypatch
             return run(self, position, body)
 
         with monkeypatch.context() as patch:
-            patch.setattr(native._Filler, "run", changed)
+            patch.setattr(native.Filler, "run", changed)
             tables(data, columns=["codec"])
 
 

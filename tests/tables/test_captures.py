@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import coordwire
 from coordwire._speedups import native
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.plain_lines import PlainFrames
+from coordwire.cli.__main__ import main
 from coordwire.errors import DecodeError
 from coordwire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from coordwire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -27,8 +29,10 @@ from coordwire.tables.options import Options, parse_options
 from coordwire.tables.readers.captures import read_errors, read_frames
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from coordwire.tables.readers.splits import Part
+from tests.tables.pipeline_steps import run, table_rows
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
+STORIES = Path(__file__).parents[1] / "data" / "stories"
 HEADER, PACKET = 24, 16
 NAMES = [column.name for column in FRAMES if column.name != "input_file"]
 
@@ -243,3 +247,47 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
         assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == remaining
     with pytest.raises(DecodeError, match="not a readable format"):
         frames(Options(paths=(str(tmp_path / "x.pcap"),), mode="failfast"))
+
+
+def dated(folder: Path, seconds: int, text: str) -> Path:
+    """A capture of a group's whole life, cut as `tcpdump -G` does."""
+    data = lzma.decompress((STORIES / "classic-causes.pcap.xz").read_bytes())
+    folder.mkdir()
+    path, until, at = None, 0, HEADER
+    while at < len(data):
+        end = at + PACKET + int.from_bytes(data[at + 8 : at + 12], "little")
+        moment = int.from_bytes(data[at : at + 4], "little")
+        if path is None or moment >= until:
+            path, until = folder / time.strftime(text, time.gmtime(moment)), moment + seconds
+            path.write_bytes(data[:HEADER])
+        with path.open("ab") as stream:
+            stream.write(data[at:end])
+        at = end
+    return folder
+
+
+@pytest.mark.parametrize("text", ["x-%H%M%S.pcap", "x_%Y-%m-%d_%H:%M:%S.pcap"])
+def test_files_named_by_a_clock_are_one_capture(tmp_path: Path, text: str) -> None:
+    rows = {}
+    for name, seconds in (("whole", 1000), ("cut", 4)):
+        dated(tmp_path / name, seconds, text)
+        run(tmp_path / name, tmp_path / f"{name}-out", tables=("groups", "frames", "offset_commits"))
+        rows[name] = [
+            {key: value for key, value in row.items() if key not in ("input_file", "body")}
+            for table in ("groups", "frames", "offset_commits")
+            for row in table_rows(tmp_path / f"{name}-out", table)
+        ]
+    assert len(list((tmp_path / "cut").iterdir())) == 9
+    assert sorted(map(str, rows["cut"])) == sorted(map(str, rows["whole"]))
+    assert sum(row.get("event") == "memberJoined" for row in rows["cut"]) == 3
+
+
+def test_the_pipelines_command_leaves_files_apart(tmp_path: Path) -> None:
+    folder = dated(tmp_path / "in", 4, "x-%H%M%S.pcap")
+    command = ["pipeline", str(folder), "--engine", "local", "--tables", "files", "--no-report"]
+    joined: list[int] = []
+    for options in ([], ["--no-join-rotated"]):
+        assert main([*command, "--out", str(tmp_path / str(len(options))), *options]) in (0, 1)
+        files = table_rows(tmp_path / str(len(options)), "files")
+        joined.append(sum(row["joined_to"] is not None for row in files))
+    assert joined == [8, 0]

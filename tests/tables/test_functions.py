@@ -5,6 +5,7 @@ DuckDB and Polars give the same."""
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -15,8 +16,13 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 import pyarrow as pa
 
+from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
+from coordwire.embedded import open_field
 from coordwire.logs import TOPICS
+from coordwire.messages import FetchResponse
+from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
+from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables import functions
@@ -24,7 +30,7 @@ from coordwire.tables.columns import OFFSETS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values
 from coordwire.timeline.from_log.coordinator_log import coordinator_record
 from tests.broker_sample import broker_sample
-from tests.tables.column_samples import log_records, samples
+from tests.tables.column_samples import DATA, log_records, samples, subscription
 
 NAMES = list(functions.FUNCTIONS)
 
@@ -240,3 +246,57 @@ def test_literals_in_polars() -> None:
     halves = frame.lazy().group_by("half", maintain_order=True).agg(expression.alias("decoded")).collect()
     assert [row for half in halves["decoded"].to_list() for row in half] == expected
     assert frame.head(0).select(expression).height == 0
+
+
+def test_texts_straight_from_bytes_are_those_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every message in the stored captures, of which some have secrets, and each cut short."""
+    columns: list[list[Any]] = [[], [], [], []]
+    for path in sorted((DATA / "captures").glob("*.pcap")):
+        with path.open("rb") as stream:
+            for frame in Capture(stream, path.name).entries():
+                if isinstance(frame, FrameEntry) and frame.message is not None and not frame.deviations:
+                    body = frame.message.encode(version=frame.body_version or 0)
+                    for data in (body, body[:-1]):
+                        values = (data, frame.api_name, frame.body_version, frame.direction)
+                        for column, value in zip(columns, values, strict=True):
+                            column.append(value)
+    arguments = list(map(pa.array, columns))
+    fast = functions.decode_message(*arguments)
+    monkeypatch.setattr(functions, "_plain_text", lambda *_: None)
+    assert fast == functions.decode_message(*arguments)
+    assert sum(fast.field("redacted").is_valid().to_pylist()) > 3
+    assert sum(fast.field("body").is_valid().to_pylist()) > 500
+
+
+def test_subscriptions_by_value_are_those_of_each_row() -> None:
+    """Repeated, damaged and null ones, and assignments, against what `open_field` finds."""
+    rng = random.Random(5)
+    values: list[bytes | None] = [None, b"", b"\0"]
+    for version in range(5):
+        data = subscription(min(version, 3))
+        values += [data, data[: rng.randrange(len(data))], version.to_bytes(2, "big") + data[2:], data + b"x"]
+    values = [rng.choice(values) for _ in range(300)]
+    rows = functions.consumer_subscription(pa.array(values, pa.binary())).to_pylist()
+    for value, row in zip(values, rows, strict=True):
+        embedded = open_field(JoinGroupRequestProtocol, "metadata", value, "consumer")
+        if value is None:
+            assert row is None
+        elif embedded is None:
+            assert row["error_reason"] == "the bytes are not of the consumer protocol"
+        else:
+            message: Any = embedded.message
+            assert (row["version"], row["topics"]) == (embedded.version, list(message.topics))
+            assert (row["generation_id"], row["rack_id"]) == (message.generation_id, message.rack_id)
+            assert row["error_reason"] == (embedded.deviation and str(embedded.deviation))
+
+
+def test_records_of_the_metadata_log_are_withheld() -> None:
+    bodies = []
+    for topic in ("orders", "__cluster_metadata"):
+        partition = PartitionData(records=b"no record set, but perhaps a part of one")
+        answer = FetchResponse(responses=[FetchableTopicResponse(topic=topic, partitions=[partition])])
+        bodies.append(answer.encode(version=11))
+    orders, metadata = functions.decode_message(pa.array(bodies), "Fetch", 11, "response").to_pylist()
+    assert orders["redacted"] is None
+    assert metadata["redacted"] == ["responses[0].partitions[0].records"]
+    assert json.loads(metadata["body"])["responses"][0]["partitions"][0]["records"] is None

@@ -20,7 +20,7 @@ from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.manifest_file import _as_note
 from coordwire.timeline.events import GroupEvent, Leaving, MemberJoined, MemberLeft, RebalanceEnded
-from coordwire.timeline.story import contents, story_page
+from coordwire.timeline.story import contents, markup, story_page
 from coordwire.timeline.story.rebalance_table import HEADS
 
 START = 1_795_249_012_000_000
@@ -403,7 +403,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-STYLE = Path(plots.__file__).with_name("style.css").read_text("utf-8")
+STYLE = Path(markup.__file__).with_name("page.css").read_text("utf-8")
 LIGHT, DARK = (
     dict(re.findall(r"--(\w+): (#\w{6});", block)) for block in STYLE.split("\n* {")[0].split("@media")
 )

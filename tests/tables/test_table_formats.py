@@ -263,7 +263,7 @@ def test_later_columns_come_with_a_later_run(
             patch.setitem(columns.TABLES, name, older[name])
         run(logs, out, table_format, None, CAPTURE, tables=["frames"])
         assert "latency_ms" not in log_of(out, "frames", table_format).column_names
-    monkeypatch.setattr("coordwire.tables.pipeline.units.__version__", "later")  # all units are read again
+    monkeypatch.setattr("coordwire.tables.pipeline.units.ROWS_FORMAT", "later")  # all units are read again
     run(logs, out, table_format, None, CAPTURE, tables=["frames"])
     run(logs, plain, None, None, CAPTURE, tables=["frames"])
     assert rows(log_of(out, "frames", table_format)) == parquet_rows(plain, "frames")

@@ -10,6 +10,8 @@ from coordwire.connection.dialect import Direction
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -23,6 +25,7 @@ from coordwire.messages.consumer_protocol import (
     ConsumerProtocolAssignmentTopicPartition,
     ConsumerProtocolSubscriptionTopicPartition,
 )
+from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponseMember
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
@@ -166,6 +169,14 @@ class Script:
         asked = [self.join(client) for client in clients]
         self.rebalance(1, {client: {"t": [n]} for n, client in enumerate(clients)}, *asked)
         return self
+
+
+def says_session_timeout(script: Script, kind: str, timeout_ms: int) -> None:
+    """The group's configuration is described."""
+    config = DescribeConfigsResourceResult(name=f"{kind}.session.timeout.ms", value=str(timeout_ms))
+    result = DescribeConfigsResult(resource_type=32, resource_name=script.group, configs=[config])
+    asked = script.ask(DescribeConfigsRequest(), "admin")
+    script.answer(asked, DescribeConfigsResponse(results=[result]))
 
 
 def only(events: list[GroupEvent], kind: type[Any]) -> list[Any]:

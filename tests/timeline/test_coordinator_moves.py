@@ -5,10 +5,18 @@ Scripted: sessions of 6 s, heartbeats each 1.5 s until 12 s, and the broker n1 e
 
 from __future__ import annotations
 
-from coordwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+import pytest
+
+from coordwire.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from coordwire.timeline.events import BrokerAway, GroupEvent, MemberLeft, RebalanceEnded
 from coordwire.timeline.story import story_lines
-from tests.timeline.script import SECOND, START, Script, only
+from tests.timeline.script import SECOND, START, Script, only, says_session_timeout
+from tests.timeline.test_modern import beat
 
 
 class Moving(Script):
@@ -100,3 +108,63 @@ def test_another_group_of_the_broker_shows_that_all_are_back() -> None:
         other.heartbeat("x", 1)
     events = script.events(ends=True)
     assert out(events) == {"a-id": 22.0, "b-id": 22.0, "c-id": 22.0}
+
+
+def shares(script: Script, member: str, epoch: int, answer: int) -> None:
+    """A share group's heartbeat and its answer."""
+    topics = None if epoch else ["orders"]
+    request = ShareGroupHeartbeatRequest(
+        group_id="g", member_id=member, member_epoch=epoch, rack_id=None, subscribed_topic_names=topics
+    )
+    response = ShareGroupHeartbeatResponse(
+        error_message=None, member_id=member, member_epoch=answer, assignment=None
+    )
+    script.answer(script.ask(request, member), response)
+
+
+def moved_unseen(epoch: int) -> Script:
+    """a and b of a share group fall silent at n1 in epoch 2; c joins at n2, in this epoch."""
+    script = Script()
+    script.broker = "n1:9092"
+    says_session_timeout(script, "share", 9_000)
+    shares(script, "a", 0, 1)
+    shares(script, "b", 0, 2)
+    for number in range(1, 9):
+        script.now = 1.5 * number
+        shares(script, "a", 2, 2)
+        shares(script, "b", 2, 2)
+    script.now, script.broker = 60, "n2:9092"
+    shares(script, "c", 0, epoch)
+    shares(script, "c", epoch, epoch)
+    return script
+
+
+@pytest.mark.parametrize("epoch", [5, 2])
+def test_the_epoch_that_a_member_joins_in_shows_who_was_out_before_an_unseen_move(epoch: int) -> None:
+    """Two sessions have raised it, or the group is a new one."""
+    events = moved_unseen(epoch).events(ends=True)
+    assert out(events) == {"a": 21.0, "b": 21.0}
+    assert [event.members for event in only(events, RebalanceEnded)][-1] == ("c",)
+
+
+def test_sessions_may_have_begun_again_with_an_unseen_move() -> None:
+    assert out(moved_unseen(3).events(ends=True)) == {}
+
+
+def test_a_session_that_began_with_a_move_says_not_how_long_sessions_are() -> None:
+    """It began before the first answer that shows the move."""
+    script = Script()
+    script.broker = "n1:9092"
+    for member, epoch in (("a", 1), ("b", 2), ("c", 3)):
+        beat(script, member, 0, epoch, topics=["orders"], owns=[], given=[epoch - 1])
+    for script.now in (5, 10):
+        for member in "abc":
+            beat(script, member, 3, 3)
+    script.broker = "n2:9092"
+    epoch = 3
+    for script.now in range(25, 116, 5):
+        given = {65: [0, 1], 115: [0, 1, 2]}.get(script.now)  # b's session is over, and c's
+        beat(script, "a", epoch, epoch := epoch + (given is not None), given=given)
+        if script.now < 66:
+            beat(script, "c", 3, epoch)
+    assert out(script.events(ends=True)) == {"b": 65.0, "c": 110.0}

@@ -49,19 +49,28 @@ SHOWED = {
     100_418: "a member's last heartbeat is refused by a broker that loads the group",
     100_471: "sessions seem over when another member asks to join, and the coordinator has read nothing",
     100_202: "the commit of a member that is out was accepted before",
+    110_041: "a member whose last request waited in a stall is dead, and its session began again with that",
+    110_098: "members are out before a move that no frame shows, as the next one's epoch says",
+    110_129: "a session that began with a move is longer than what was seen of it",
+    110_144: "a client gave up what waited in a stall, and another broker is asked long afterwards",
+    110_183: "a request that waited in a stall shows whose session was over before",
+    110_201: "a commit of a streams group's member waits in a stall for longer than its session lasts",
+    110_510: "the only clients whose requests wait in a stall end their connections",
+    110_731: "a member leaves in vain while another broker loads its group",
+    110_761: "a member's JoinGroups are refused for longer than its session lasts",
+    110_287: "a JoinGroup is answered first after a stall",
+    110_336: "a last heartbeat waited in a stall, and was refused",
+    110_612: "a heartbeat that asks to give up partitions waited in a stall",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
 """Histories that a timeline was wrong about, and what they have."""
 
 OPEN = {
-    80: "members whose leaving a move refused are not out when another joins during a stall",
     85: "two static members of one name join one after the other, before either is answered",
-    94: "a topic grows while the only member of a share group is silent",
     141: "a static member whose session is over with a conversion",
     147: "the first epoch of a group that was emptied and deleted unseen",
     155: "members of two kinds join a classic group after a broker's death",
     185: "a streams group's target that was due when its coordinator stalled",
-    243: "a member of a consumer group joins with the classic protocol while the group reconciles",
 }
 """Histories that a timeline is wrong about still."""
 

@@ -13,6 +13,7 @@ from coordwire.messages import (
     ConsumerGroupHeartbeatResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
 )
@@ -28,7 +29,7 @@ from coordwire.timeline.events import (
 from coordwire.timeline.story import story_lines
 from coordwire.timeline.totals import stories
 from tests.growth import assert_linear
-from tests.timeline.script import SECOND, START, Script, only
+from tests.timeline.script import SECOND, START, Script, only, says_session_timeout
 from tests.timeline.test_modern import beat
 
 NOT_COORDINATOR, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 16, 25, 27
@@ -382,3 +383,110 @@ def test_a_member_that_asks_soon_after_its_last_request_lived_meanwhile() -> Non
     beat(script, "a", 5, 5, owns=[0, 1])
     gaps = [gap for event in only(script.events(ends=True), RebalanceEnded) for gap in event.idle]
     assert {gap.partition: seconds(gap.since_ns) for gap in gaps} == {0: 52, 1: 52}
+
+
+def answered(script: Script, request: FrameEntry, epoch: int, error_code: int = 0) -> None:
+    script.answer(request, ConsumerGroupHeartbeatResponse(
+        error_code=error_code, error_message=None, member_id=request.client_id, member_epoch=epoch,
+        assignment=None,
+    ))  # fmt: skip
+
+
+def leaving(member: str) -> ConsumerGroupHeartbeatRequest:
+    request = beating(member)
+    request.member_epoch = -1
+    return request
+
+
+def test_a_last_heartbeat_that_waits_in_a_stall_and_is_refused_is_no_leaving() -> None:
+    """Both sessions of 6 s end in the stall; the answer to a shows it first."""
+    script = Script()
+    says_session_timeout(script, "consumer", 6_000)
+    for member in "ab":
+        beat(script, member, 0, 1, topics=["orders"], owns=[], given=[])
+    for number in range(1, 9):
+        script.now = 1.5 * number
+        beat(script, "a", 1, 1)
+        beat(script, "b", 1, 1)
+    script.now = 13.5
+    waiting = [script.ask(beating("a"), "a"), script.ask(leaving("b"), "b")]
+    script.now = 21
+    for request in waiting:
+        answered(script, request, 0, error_code=UNKNOWN_MEMBER_ID)
+    left = only(script.events(ends=True), MemberLeft)
+    assert [(event.member_id, event.how) for event in left] == [
+        ("a", "session_timeout"), ("b", "session_timeout"),
+    ]  # fmt: skip
+    assert {seconds(event.time_ns) for event in left} == {21.0}
+
+
+def test_what_waited_in_a_stall_is_read_after_it_though_its_client_is_dead() -> None:
+    """b asks shortly before the first request that shows the stall, and dies in it."""
+    script = Stalling()
+    script.now = 13.2
+    script.beat("b")
+    script.now = 13.5
+    waiting = script.beat("a")
+    script.now = 15
+    script.close("b")
+    script.answers(17.0, waiting)
+    for script.now in (18.5, 20, 21.5, 23):
+        script.heartbeat("a", 1)
+    script.now = 23.5
+    script.answers(23.5, script.beat("a"), error_code=REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a", timeout_ms=6_000))
+    (left,) = only(script.events(ends=True), MemberLeft)
+    assert (left.member_id, left.how, seconds(left.time_ns)) == ("b-id", "session_timeout", 23.0)
+
+
+def test_a_join_phase_that_is_over_in_a_stall_ends_with_it() -> None:
+    """The first that is answered after the stall is the JoinGroup, which may wait as long as it likes."""
+    script = Stalling()
+    joining = script.join("a", owned={"t": [0]}, timeout_ms=6_000)
+    waiting = script.beat("b")
+    script.now = 30
+    script.rebalance(2, {"a": {"t": [0, 1]}}, joining)
+    script.answers(30.02, waiting, error_code=UNKNOWN_MEMBER_ID)
+    (left,) = only(script.events(ends=True), MemberLeft)
+    assert (left.member_id, seconds(left.time_ns)) == ("b-id", 30.0)
+
+
+def test_a_client_that_gave_up_long_before_another_broker_answers_shows_no_stall_until_then() -> None:
+    script = Stalling()
+    script.beat("a")
+    script.now = 16.5
+    script.close("a")
+    script.broker = "other:9092"
+    script.now = 30
+    script.heartbeat("c", 2)
+    assert only(script.events(ends=True), CoordinatorStalled) == []
+
+
+def idle_since(script: Script) -> dict[int, float]:
+    gaps = [gap for event in only(script.events(ends=True), RebalanceEnded) for gap in event.idle]
+    return {gap.partition: seconds(gap.since_ns) for gap in gaps if gap.until_ns - gap.since_ns > SECOND}
+
+
+def test_a_member_that_waits_for_its_answer_consumes_meanwhile() -> None:
+    """a waits for longer than its session lasts, and is answered; then it is told that it is out."""
+    script = Stalling()
+    waiting = [script.beat("a"), script.beat("b")]
+    script.answers(21.0, *waiting, error_code=REBALANCE_IN_PROGRESS)
+    script.joined(2, "b-id", script.join("b", timeout_ms=6_000))
+    script.answer(script.join("a", timeout_ms=6_000), JoinGroupResponse(error_code=UNKNOWN_MEMBER_ID))
+    script.now = 23
+    script.sync(2, {"b": {"t": [0, 1]}})
+    assert idle_since(script) == {0: 21.0, 1: 21.0}
+
+
+def test_a_client_whose_request_waits_consumes_until_it_ends_its_connection() -> None:
+    """Nothing shows that the coordinator stalls, as no client lives until it goes on."""
+    script = Stalling()
+    script.beat("a")
+    script.beat("b")
+    script.now = 21
+    script.close("a", "b")
+    script.now = 25
+    script.heartbeat("c", 2, error_code=UNKNOWN_MEMBER_ID)
+    script.rebalance(3, {"c": {"t": [0, 1]}}, script.join("c", timeout_ms=6_000))
+    assert idle_since(script) == {0: 21.0, 1: 21.0}

@@ -33,7 +33,12 @@ class FaultNotReached(AssertionError):
 
 class FaultHandle:
     """A rule at work. hits: how many requests it has taken; matches: how many met its conditions; requests:
-    those that it took, up to 1,000; failure: what its predicate raised."""
+    those that it took, up to 1,000; failure: what its predicate raised.
+
+    >>> from coordwire.broker import Broker
+    >>> Broker().faults.add("Fetch topic=orders disconnect")
+    <fault Fetch topic=orders disconnect: it had 0, of 0 requests that matched>
+    """
 
     def __init__(self, faults: Faults, rule: FaultRule) -> None:
         self.rule = rule
@@ -123,7 +128,14 @@ class FaultHandle:
 
 class Faults:
     """The rules of one broker. all: every rule that was added and not removed before it fired; waits: what
-    is waited for with this broker."""
+    is waited for with this broker.
+
+    >>> from coordwire.broker import Broker
+    >>> broker = Broker()
+    >>> handle = broker.faults.add("JoinGroup group=orders error=NOT_COORDINATOR times=2")
+    >>> broker.faults
+    <Faults: 1 of 1 active>
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -131,6 +143,9 @@ class Faults:
         self.all: list[FaultHandle] = []
         self.active: list[FaultHandle] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __repr__(self) -> str:
+        return f"<Faults: {len(self.active)} of {len(self.all)} active>"
 
     def add(self, rule: FaultRule | str) -> FaultHandle:
         """Add a rule, which may be a text. Raises `FaultyRule`."""

@@ -31,7 +31,18 @@ def _has_running_loop() -> bool:
 
 
 class Settled(Generic[T]):
-    """A result. value: raises `RuntimeError` before it is set."""
+    """A result. value: raises `RuntimeError` before it is set.
+
+    >>> from coordwire.broker import Broker
+    >>> from coordwire.client import connect_sync
+    >>> from coordwire.messages import ListGroupsRequest
+    >>> with Broker.in_thread() as broker, connect_sync(broker.bootstrap) as client:
+    ...     fault = broker.faults.add("ListGroups error=COORDINATOR_NOT_AVAILABLE times=1")
+    ...     response = client.request(ListGroupsRequest())
+    ...     hits = fault.wait(1)
+    >>> hits.value
+    1
+    """
 
     def __init__(
         self,

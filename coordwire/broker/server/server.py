@@ -11,6 +11,7 @@ own.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
@@ -89,14 +90,15 @@ class Server:
     any number; others are closed.
 
     Whatever ends a connection early is logged by "coordwire.server", with the client's address. Raises
-    `TypeError` for a key that is not a class of requests, `ValueError` for versions that a class does not
+    `TypeError` for a key that is not a class of requests and for a handler that does not take a request and a
+    call, `ValueError` for versions that a class does not
     have.
     `start` raises `OSError` where it cannot listen, and `ValueError` for a coordinator with another time.
     """
 
     def __init__(
         self,
-        handlers: Handlers,
+        handlers: Handlers | None = None,
         *,
         versions: Mapping[type[Request[Any]], range] | None = None,
         coordinator: GroupCoordinator | None = None,
@@ -119,13 +121,14 @@ class Server:
         if self._groups is not None:
             served |= dict.fromkeys(GROUP_REQUESTS, self._ask_coordinator)
             served[FindCoordinatorRequest] = self._find_coordinator
-        served |= handlers
+        served |= handlers or {}
         limited = dict(versions or {})
         self.apis: dict[int, ServedApi] = {}
         """What is offered, by API key."""
         for cls, handler in served.items():
             if not (isinstance(cls, type) and issubclass(cls, Request)):
                 raise TypeError(f"expected a class of requests as the key of a handler, got {cls!r}")
+            _check_handler(cls, handler)
             offered = limited.pop(cls, cls.versions)
             if not offered or not set(offered) <= set(cls.versions):
                 first, last = cls.versions[0], cls.versions[-1]
@@ -253,3 +256,16 @@ class Server:
     async def _ask_coordinator(self, request: Request[Any], call: ServerCall) -> Any:
         assert self._groups is not None
         return await self._groups.handle(request, call.version, call.client_id, call.peer[0])
+
+
+def _check_handler(cls: type[Request[Any]], handler: Handler) -> None:
+    """Raise `TypeError` for a handler that can't be called as it will be."""
+    name = f"the handler of {cls.__name__}"
+    if not callable(handler):
+        raise TypeError(f"expected {name} to be a function, got {handler!r}")
+    try:
+        inspect.signature(handler).bind(None, None)
+    except TypeError as error:
+        raise TypeError(f"expected {name} to take a request and a call: {error}") from None
+    except ValueError:  # a function in C without a signature
+        return

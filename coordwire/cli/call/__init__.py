@@ -49,7 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "api",
         metavar="API",
         nargs="?",
-        help="an API, or topics, groups, brokers, configs, lag; none: its APIs; -: lines of decode",
+        help="an API's name; or topics, groups, brokers, configs, lag; none: which APIs it has; -: the "
+        "requests among JSON lines of decode",
     )
     parser.add_argument(
         "fields",
@@ -78,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         type=cluster_options.seconds,
         metavar="SECONDS",
-        help="for the first connection, and for all of a request (default: 60)",
+        help="for each request with all its attempts, the first connection included (default: 60)",
     )
     parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
     parser.add_argument(

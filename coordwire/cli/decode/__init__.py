@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE|DIR",
         help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd), or a folder "
-        "with captures; without any, and -: standard input",
+        "with captures; none, or -: standard input",
     )
     live_capture.configure(parser)
     formats.configure(parser)

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fields",
         metavar="A,B.C,…",
-        help="columns of tsv and csv, as in filter expressions",
+        help="columns of tsv and csv; --help-all lists them",
     )
 
 

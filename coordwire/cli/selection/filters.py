@@ -68,7 +68,7 @@ filter expressions:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "filters", "all must match; a response matches with its request, but for the last two"
+        "filters", "all must match; an answer with its request, but --packets and --filter"
     )
     group.add_argument(
         "--api",

@@ -1,9 +1,9 @@
 """`coordwire timeline`: what happened to groups, from captures and from coordinators' logs.
 
 Strategy: `inputs` gives the events of captures and logs; a filter selects events, a format writes them:
-`story`, with `live_story` before its end, or `json_lines`. Rules: what could not be read is counted on
-standard error, and the status is 1 (`coordwire decode` shows it); where a filter matches nothing, the values
-that it looked at are reported.
+`story`, with `live_story` before its end, `html_page` or `json_lines`. Rules: what could not be read is
+counted on standard error, and the status is 1 (`coordwire decode` shows it); where a filter matches nothing,
+the values that it looked at are reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import live_capture, progress
+from coordwire.cli import Failure, live_capture, progress
 from coordwire.cli.inputs import collect_seldom
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
@@ -74,7 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print a line an event as it happens, and the story at the end, as with -i",
     )
     parser.add_argument(
-        "--format", choices=("story", "json"), default="story", help="json: a line an event (default: story)"
+        "--format",
+        choices=("story", "html", "json"),
+        default="story",
+        help="html: the story as a page, with pictures; json: a line an event (default: story)",
     )
     parser.add_argument(
         "--input", choices=FORMATS, help="format of the captures (default: detected from the content)"
@@ -120,6 +123,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     live_capture.check_inputs(options)
+    _check_page(options)
     collect_seldom()
     reading = TimelineInputs(options)
     with _output(options, reading) as output:
@@ -136,6 +140,14 @@ def run(options: argparse.Namespace) -> int:
     else:
         reading.report_no_groups()
     return reading.conclude()
+
+
+def _check_page(options: argparse.Namespace) -> None:
+    """Refuse options that select other lines than those of the whole story, which a page has."""
+    selecting = ("live", "errors", "rebalances", "events", "commits", "rebalance", "summary")
+    for name in selecting if options.format == "html" else ():
+        if getattr(options, name):
+            raise Failure(f"timeline: --format html is the whole story: leave --{name} out")
 
 
 def _write_events(
@@ -199,6 +211,12 @@ def _output(options: argparse.Namespace, reading: TimelineInputs) -> Iterator[Ti
             if output.is_quiet and not is_live:
                 progress.quietly()
             yield output
+        return
+    if options.format == "html":
+        from coordwire.cli.timeline.html_page import HtmlFormat
+
+        progress.quietly()
+        yield HtmlFormat(_command(options))
         return
     from coordwire.cli.timeline.story import StoryFormat
 

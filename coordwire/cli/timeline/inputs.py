@@ -25,7 +25,8 @@ from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined_batches
+from coordwire.capture.rotated_names import is_capture_name
+from coordwire.capture.rotation import RotatedFiles, rejoined_batches
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
 from coordwire.cli.inputs import (

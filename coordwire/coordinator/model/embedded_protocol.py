@@ -23,6 +23,7 @@ __all__ = [
     "MalformedProtocol",
     "OwnedTopic",
     "Subscription",
+    "assignment_data",
     "read_assignment",
     "read_named_assignment",
     "read_subscription",
@@ -158,6 +159,13 @@ def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
 def read_named_assignment(data: bytes) -> tuple[tuple[str, list[int]], ...]:
     """Read the assignment of any topics. Raises as `read_subscription` does."""
     return _Reader(data).partitions_by_topic()
+
+
+def assignment_data(data: bytes) -> bytes | None:
+    """Read what an assignor of its own added to an assignment. Raises as `read_subscription` does."""
+    reader = _Reader(data)
+    reader.partitions_by_topic()
+    return reader.nullable_bytes()
 
 
 def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes) -> bytes:

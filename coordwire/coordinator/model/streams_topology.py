@@ -74,7 +74,7 @@ class StreamsTopology:
 
     value: as records have it. subtopologies: by id. needs, required_topics: the topics that it reads or
     keeps, the latter in the order of Java's HashSet. sources: for each topic that it reads, the subtopology
-    that does.
+    that does (the last of several).
     """
 
     __slots__ = ("epoch", "needs", "required_topics", "sources", "subtopologies", "value")
@@ -99,8 +99,10 @@ class StreamsTopology:
     def __eq__(self, value: object) -> bool:
         if not isinstance(value, StreamsTopology):
             return NotImplemented
-        # Kafka compares in the order of its HashMap, in which ids of one bucket are as they came.
-        return self.epoch == value.epoch and [*self.subtopologies.values()] == [*value.subtopologies.values()]
+        # Kafka's record has a third part, who reads each topic: where two do, it is the last in the order of
+        # its HashMap, in which ids of one bucket are as they came.
+        same_parts = self.epoch == value.epoch and self.subtopologies == value.subtopologies
+        return same_parts and self.sources == value.sources
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -54,7 +54,19 @@ class _Refused(Exception):
 
 
 class SharePartition(Acquisition):
-    """The records of a partition in flight in a group."""
+    """The records of a partition in flight in a group.
+
+    >>> from coordwire.coordinator.share_partition import SharePartition
+    >>> partition = SharePartition()
+    >>> partition.load(10, state_epoch=0, batches=[])
+    >>> partition.acquire("m", [(10, 14)], fetch_offset=10, max_records=500, batch_size=500)
+    [AcquiredRecords(first_offset=10, last_offset=14, delivery_count=1)]
+    >>> partition
+    <SharePartition at 10..14: 5 in flight>
+    """
+
+    def __repr__(self) -> str:
+        return f"<SharePartition at {self.start_offset}..{self.end_offset}: {self.in_flight} in flight>"
 
     # --- acknowledging ---
 

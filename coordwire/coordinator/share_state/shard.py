@@ -105,7 +105,25 @@ class _Waiting:
 
 
 class ShareStateShard:
-    """The share coordinator of one partition; it has none until `load`."""
+    """The share coordinator of one partition; it has none until `load`.
+
+    >>> from uuid import UUID
+    >>> from coordwire.coordinator import TopicImage, TopicsImage
+    >>> from coordwire.messages import InitializeShareGroupStateRequest
+    >>> from coordwire.messages.initialize_share_group_state import InitializeStateData, PartitionData
+    >>> from coordwire.coordinator.share_state import ShareStateShard
+    >>> shard = ShareStateShard()
+    >>> shard.load([])
+    >>> shard.set_topics(TopicsImage([TopicImage(UUID(int=7), "orders", 1)]))
+    >>> partitions = [PartitionData(partition=0, state_epoch=1, start_offset=5)]
+    >>> topics = [InitializeStateData(topic_id=UUID(int=7), partitions=partitions)]
+    >>> ticket = shard.handle(InitializeShareGroupStateRequest(group_id="g", topics=topics))
+    >>> (append,) = shard.effects()  # to be written to the log
+    >>> shard.appended(append.number)
+    >>> (answer,) = shard.effects()
+    >>> answer.response.results[0].partitions[0].error_code, shard
+    (0, <ShareStateShard: 1 state>)
+    """
 
     def __init__(self, *, now: int = 0, config: ShareStateConfig | None = None) -> None:
         self.config = config or ShareStateConfig()
@@ -128,6 +146,9 @@ class ShareStateShard:
         self._waiting: deque[_Waiting] = deque()
         self._written = end_offset
         self._snapshots.begin(end_offset)
+
+    def __repr__(self) -> str:
+        return f"<ShareStateShard: {len(self._states)} state{'s' * (len(self._states) != 1)}>"
 
     @property
     def states(self) -> dict[PartitionKey, PersistedState]:

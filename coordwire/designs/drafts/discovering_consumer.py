@@ -145,7 +145,7 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         had = self.state
         if had in (ConsumerState.REGISTERING, ConsumerState.REGISTERED):
             self.on_lost()
-        if had is ConsumerState.CLOSED:
+        if self.state is ConsumerState.CLOSED:  # perhaps by `on_lost`
             self._leave_connection()
         elif had is ConsumerState.CONNECTING:
             self.note("BrokerUnreachable", f"{self._address.host}:{self._address.port}")

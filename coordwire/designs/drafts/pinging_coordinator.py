@@ -171,6 +171,7 @@ class PingingCoordinator(DraftBroker):
         for number, queue in enumerate(self._queues):
             if not self.offices or self._handled.get(number) in groups:
                 self.end(("handler", str(number)))
+                self._handled.pop(number, None)
             queue.remove(groups)
             if queue.groups and not self.runs(("handler", str(number))):
                 self.run(("handler", str(number)), self._handle(number))
@@ -196,7 +197,7 @@ class PingingCoordinator(DraftBroker):
 
     def on_topics_changed(self, topics: set[str]) -> None:
         """TopicChangeListener and TopicPartitionChangeListener: rebalance the groups that are affected."""
-        for group in list(self.groups.values()):
+        for group in self.groups.values():
             if any(group.wants(topic) for topic in topics):
                 self.try_rebalance(group)
 
@@ -451,9 +452,11 @@ class PingingCoordinator(DraftBroker):
         return self.send_to(consumer, message)
 
     def _expired(self, consumer: ConsumerRegistry) -> None:
-        """The watcher of a Stop or Start expired: the attempt has failed."""
-        self.fail_attempt(consumer)
+        """The watcher of a Stop or Start expired: the attempt has failed, and the next one is without the
+        consumer if that was once too often."""
         self.on_answer_expired(consumer)
+        if self.is_known(consumer):  # else its removal has failed the attempt
+            self.fail_attempt(consumer)
 
     def on_answer_expired(self, consumer: ConsumerRegistry) -> None:
         """What else an expired Stop or Start means."""

@@ -50,11 +50,15 @@ BATCH_COLUMNS = {
 """What else can be asked for, with its type: `timestamp_ms` (int64, -1 for none) and what the record's batch
 says, by the names that `RecordBatch` gives them."""
 
+MOST = 4 << 20
+"""About how many bytes of keys and values a table has unless another number is asked for."""
+
 LARGEST = 0x7FFFFFFF // 3
 """The most that one table takes, as its offsets are int32 and header keys may become 3 times as long."""
 
 
-def _arrow() -> Any:
+def arrow_package() -> Any:
+    """pyarrow. Raises `CoordwireError` without it."""
     try:
         import pyarrow
     except ImportError:
@@ -69,7 +73,7 @@ def schema(columns: Sequence[str] | None = None, *, view: bool = False) -> pyarr
     list<struct<key string, value binary>>; the others as `BATCH_COLUMNS` says. Raises `ValueError` for an
     unknown column.
     """
-    pa = _arrow()
+    pa = arrow_package()
     flat = pa.binary_view() if view else pa.binary()
     pair = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
     fields = {
@@ -92,7 +96,7 @@ def iter_batches(
     buffer: Buffer | Batches[Any],
     *,
     columns: Sequence[str] | None = None,
-    max_bytes: int = 4 << 20,
+    max_bytes: int = MOST,
     on_error: Literal["raise", "skip"] = "raise",
     skipped: list[UnreadableRange] | None = None,
     view: bool = False,
@@ -138,7 +142,7 @@ def _tables(
     skipped: list[UnreadableRange],
     sizes: dict[int, int],
 ) -> Iterator[pyarrow.RecordBatch]:
-    pa = _arrow()
+    pa = arrow_package()
     known_count = 0
     gathering = PythonColumns(pa, form, most)
     if backend.columns is not None and reader.reads_natively:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.errors import CoordwireError
 from coordwire.records import backend
 from coordwire.records.arrow.fallback import RENAMED, PythonColumns
-from coordwire.records.batch import HEADER, LOG_OVERHEAD, RecordBatch, claimed_size
+from coordwire.records.batch import CONTROL, HEADER, LOG_OVERHEAD, RecordBatch, claimed_size
 from coordwire.records.batch_reader import Batches
 from coordwire.records.readahead import THREADS, Readahead
 from coordwire.records.resync import WASTE
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["fill"]
+__all__ = ["Filler", "fill"]
 
 # As columns.h numbers them.
 (
@@ -66,6 +66,9 @@ __all__ = ["fill"]
 
 _NOTED = 72
 """Bytes that the kernel notes of a batch: its position, and its header as it was when it was read."""
+
+_FLAGS = 8 + 22
+"""Where the last byte of a batch's attributes is among these."""
 
 MakeColumn = Callable[[int, int, "list[Any]", "list[Any]"], Any]
 """A table's array: from its rows, its headers, what the kernel filled, the buffers that views point into."""
@@ -150,7 +153,11 @@ class Tables:
 
         def column(rows: int, _: int, parts: list[Any], __: list[Any]) -> Any:
             index = pa.Array.from_buffers(pa.int32(), rows, [None, parts[_BATCH_INDEX]])
-            values = [getattr(batch, name) for batch in noted_batches(memoryview(parts[_BATCHES]))]
+            memory = memoryview(parts[_BATCHES])
+            if name == "is_control":  # without an object for each batch
+                values = [bool(flags & CONTROL) for flags in bytes(memory)[_FLAGS::_NOTED]]
+            else:
+                values = [getattr(batch, name) for batch in noted_batches(memory)]
             return pa.array(values, type=kind).take(index)
 
         return column
@@ -194,10 +201,10 @@ def fill(
     whole_batches: keep nothing of a batch unless all of it is sound; else keep its records before a bad one.
     """
     source = reader.remainder
-    filler = _Filler(pa, source, form, most, whole_batches)
+    filler = Filler(pa, source, form, most, whole_batches)
     try:
         yield from _filled(
-            lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most, sizes
+            lambda: Filler(pa, source, form, most, True), filler, reader, gathering, most, sizes
         )
     except CoordwireError:
         yield from filler.last_table()
@@ -206,8 +213,8 @@ def fill(
 
 
 def _filled(
-    make: Callable[[], _Filler],
-    filler: _Filler,
+    make: Callable[[], Filler],
+    filler: Filler,
     reader: Batches[RecordBatch],
     gathering: PythonColumns,
     most: int,
@@ -263,12 +270,12 @@ _StretchResult = tuple[list[Any], int, tuple[int, int]]
 class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
-    position: where they ended. last: the last batch, as `_Filler.last` has it. is_sound: False once they
+    position: where they ended. last: the last batch, as `Filler.last` has it. is_sound: False once they
     ended at a bad batch, where the further work of the threads is dropped: it is then not tried again. Each
     filler's table is taken before its next turn.
     """
 
-    def __init__(self, make: Callable[[], _Filler], most: int) -> None:
+    def __init__(self, make: Callable[[], Filler], most: int) -> None:
         self._make = make
         self._most = most
         self._size = most  # of a stretch, in bytes
@@ -311,7 +318,7 @@ class _Spread:
         self._size = max(1, self._most * size // (size + ROW * rows))
 
 
-class _Filler:
+class Filler:
     """The kernel and the tables that it fills."""
 
     def __init__(
@@ -333,6 +340,15 @@ class _Filler:
     def has_rows(self) -> int:
         """Not zero if the current table has rows, or an earlier one has rows of the current batch."""
         return self._columns.rows or self._columns.done
+
+    @property
+    def row_count(self) -> int:
+        """The rows of the current table."""
+        return self._columns.rows
+
+    def run_part(self, part: memoryview, position: int, body: bytes | None) -> tuple[bool, int]:
+        """Read on from `position` in a beginning of the source, as `Columns.run` does; not for views."""
+        return self._columns.run(part, position, body, 0)
 
     def span(self, begin: int, most: int) -> int:
         """The end of the uncompressed batches from `begin` on: at most `most` bytes, or one batch."""

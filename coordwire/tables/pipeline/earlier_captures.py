@@ -23,7 +23,7 @@ from typing import Any
 
 from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.capture.jsonlines import text
-from coordwire.capture.rotation import FirstPacket
+from coordwire.capture.rotated_names import FirstPacket
 from coordwire.errors import CoordwireError
 from coordwire.tables.pipeline.pruning import is_gone
 from coordwire.tables.pipeline.units import Unit

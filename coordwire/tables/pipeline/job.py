@@ -28,10 +28,9 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any
 
-from coordwire import __version__
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
-from coordwire.tables.columns import TABLES, arrow_schema, select_tables
+from coordwire.tables.columns import ROWS_FORMAT, TABLES, arrow_schema, select_tables
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.formats.table_commits import bring_up, next_log
 from coordwire.tables.options import Options
@@ -283,7 +282,7 @@ def write_files(
     import pyarrow as pa
 
     rows = _file_rows(files, notes)
-    facts = json.dumps([FORMAT, __version__, rows])
+    facts = json.dumps([FORMAT, ROWS_FORMAT, rows])
     unit = sha256(facts.encode()).hexdigest()[:24]
     if unit in complete:
         return complete[unit]

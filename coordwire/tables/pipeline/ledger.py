@@ -5,8 +5,8 @@ ends takes all notes into `manifest.json` and removes them. Both have each file'
 `Ledger` reads the manifest once, and writes what changes in it; a run makes its own when it has the lock.
 Rules: a file of a table counts only if a complete unit names it, and a unit is complete only if its files are
 there. A file is removed only if the manifest, a note or an attempt wrote it down, and it is still what was
-written down: one of a unit that the inputs no longer have (a file grew, another version reads it), so that no
-row is there twice. What is to be removed is in the manifest before it goes.
+written down: one of a unit that the inputs no longer have (a file grew, the version of the rows is another),
+so that no row is there twice. What is to be removed is in the manifest before it goes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
 
 Strategy: a unit's name is a hash of all that its rows depend on: the files' fingerprints (path, size, time),
-the range, the options, the version of this package, and the codecs whose libraries are missing, if any. It
+the range, the options, the version of the rows, and the codecs whose libraries are missing, if any. It
 writes Parquet files of its own and then a note that it is complete, with its contents. Rules: run twice,
 killed or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing
 is kept between units.
@@ -32,7 +32,6 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from coordwire import __version__
 from coordwire.capture.answer_errors import KnownAnswers
 from coordwire.capture.body_text import NO_TEXT, body_text, is_refused
 from coordwire.capture.entries import FrameEntry
@@ -43,7 +42,7 @@ from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
-from coordwire.tables.columns import TABLES, default_columns
+from coordwire.tables.columns import ROWS_FORMAT, TABLES, default_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.captures import in_time_range, read_frames, was_overwritten
 from coordwire.tables.readers.disk_lag import read_lag
@@ -125,7 +124,7 @@ def _name(
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares, part.starts]
     kinds = [story, part.lag is not None]
-    facts = json.dumps([FORMAT, __version__, prints, place, origin, kinds, sorted(tables), values])
+    facts = json.dumps([FORMAT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 

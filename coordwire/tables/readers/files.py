@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compression, is_decompressed
 from coordwire.capture.input_format import HEAD, sniff
-from coordwire.capture.rotation import FirstPacket, first_packet, is_capture_name
+from coordwire.capture.rotated_names import FirstPacket, first_packet, is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, kafka_07_offset, topic_partition
 from coordwire.segments.remote_storage import remote_name, remote_place

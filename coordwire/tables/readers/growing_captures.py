@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from coordwire.capture.entries import Entry
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import PCAP_HEADER, FirstPacket, continued, first_packet
+from coordwire.capture.rotated_names import FirstPacket, first_packet
+from coordwire.capture.rotation import PCAP_HEADER, continued
 from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import MEBI, Options

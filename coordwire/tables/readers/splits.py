@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
-from coordwire.capture.rotation import FirstPacket, rotated
+from coordwire.capture.rotated_names import FirstPacket, rotated
 from coordwire.segments.names import log_format
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins

@@ -20,7 +20,7 @@ from coordwire._quantities import clock, counted, day, duration, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.summary import PipelineSummary, TableRows
-from coordwire.timeline.story.markup import escaped, table
+from coordwire.timeline.story.markup import document, table
 
 __all__ = ["page"]
 
@@ -127,9 +127,6 @@ def _unread(count: int, noun: str) -> str:
 
 def page(reading: TableRows, summary: PipelineSummary) -> str:
     """The page. reading: the tables, as far as they are written."""
-    from importlib.resources import files  # which runs without a report do without
-
-    style = (files(__package__) / "style.css").read_text("utf-8")
     body = "".join([
         *group_section.sections(reading),
         "<h2>What was read</h2>", _numbers(summary),
@@ -139,13 +136,8 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
         "<h2>Quarantine</h2>", _quarantine(reading, summary),
     ])  # fmt: skip
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Kafka traffic and logs</title><style>\n{style}</style></head><body>"
-        f'<h1>Kafka traffic and logs</h1><p class="sub">{counted(summary.files, "file")}, read by coordwire '
-        f"{escaped(__version__)}, {now}; all times are UTC</p>{body}</body></html>\n"
-    )
+    read = f"{counted(summary.files, 'file')}, read by coordwire {__version__}, {now}; all times are UTC"
+    return document("Kafka traffic and logs", read, body)
 
 
 def _numbers(summary: PipelineSummary) -> str:

@@ -4,7 +4,7 @@ Strategy: shapes are SVG, stretched to the available width; texts (names, ticks,
 percent, so that text has one size on every width. Colours come from the page's style sheet by class (s0 to
 s7), so that the report has no asset outside of itself. Rules: a plot of nothing says so; ticks are at round
 times and numbers; the caller bounds the number of marks. The style
-sheet (`style.css`) fetches nothing; below 640 pixels names go above their bars and every other tick is left
+sheet (`page.css`) fetches nothing; below 640 pixels names go above their bars and every other tick is left
 out; wide tables scroll by themselves.
 """
 

@@ -73,10 +73,24 @@ class Violation(AssertionError):
 
 
 class Checker:
-    """A checker of one world; subclasses override what they need."""
+    """A checker of one world; subclasses override what they need.
+
+    >>> from coordwire.testing.simulation import Checker, Simulation
+    >>> class Quick(Checker):
+    ...     def each_second(self):
+    ...         if self.world.now > 5:
+    ...             self.fail("it took more than 5 s")
+    >>> async def test(kafka, world):
+    ...     await world.until(lambda: world.now > 8)
+    >>> Simulation(test=test, checkers=(Quick,)).run(7).failure
+    Violation('it took more than 5 s')
+    """
 
     def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
+
+    def __repr__(self) -> str:
+        return f"<checker {type(self).__name__} of {self.world}>"
 
     def fail(self, reason: str) -> None:
         """Report a violation; the run ends."""

@@ -35,7 +35,15 @@ class _InLoop(BrokerThread):
 
 class SimulatedKafka(Kafka):
     """As `coordwire.broker.harness.Kafka`, of which `reset` is not there. What is waited for is awaited:
-    `await kafka.group("g").stable(members=2)`."""
+    `await kafka.group("g").stable(members=2)`.
+
+    >>> from coordwire.testing.simulation import Simulation
+    >>> async def test(kafka, world):
+    ...     kafka.produce("orders", "tea", "cake")
+    ...     print([record.value for record in kafka.records("orders")])
+    >>> Simulation(test=test, settings={"topics": {"orders": 1}}).run(7).failure
+    [b'tea', b'cake']
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

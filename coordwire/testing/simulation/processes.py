@@ -59,7 +59,20 @@ class SimulatedProcess(LoopProcess):
 class Service:
     """A process by its name, over all its lives. starts: how many there were; last_error: how the last one
     ended, if by an error; crashes: how many in a row ended so soon, without a fault; ahead: seconds by which
-    its clock is ahead."""
+    its clock is ahead.
+
+    >>> import asyncio
+    >>> from coordwire.testing.simulation import Simulation
+    >>> async def test(kafka, world):
+    ...     till = world.start("till-1", asyncio.sleep, 3_600)
+    ...     await asyncio.sleep(60)
+    ...     print(till)
+    ...     await till.stop()
+    ...     print(till)
+    >>> Simulation(test=test).run(7).failure
+    <Service till-1: up, 1 start>
+    <Service till-1: down, 1 start>
+    """
 
     def __init__(
         self,
@@ -76,6 +89,11 @@ class Service:
         self.process: SimulatedProcess | None = None
         self._freezes = 0
         self._is_stopping = False
+
+    def __repr__(self) -> str:
+        starts = f"{self.starts} start{'s' * (self.starts != 1)}"
+        error = f", last ended by {self.last_error!r}" if self.last_error else ""
+        return f"<Service {self.name}: {'up' if self.is_up else 'down'}, {starts}{error}>"
 
     @property
     def is_up(self) -> bool:

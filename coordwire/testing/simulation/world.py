@@ -67,6 +67,14 @@ class SimulatedWorld:
     cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
     reached: what `sometimes` was asked about, and whether it held. nodes: of the broker, by number. is_over:
     the test has ended.
+
+    >>> import asyncio
+    >>> from coordwire.testing.simulation import Simulation
+    >>> async def test(kafka, world):
+    ...     await asyncio.sleep(3_600)
+    ...     print(world)
+    >>> Simulation(test=test).run(7).failure
+    <SimulatedWorld of seed 7 at 3600.0 s: 3 nodes, 0 services>
     """
 
     def __init__(
@@ -111,6 +119,11 @@ class SimulatedWorld:
             self.network.names[9091 + number] = self.network.add(f"broker-{number}")
         self.network.by_process[None] = self.network.add("world")
         self.network.by_process[self._test] = self.network.add("test")
+
+    def __repr__(self) -> str:
+        services = f"{len(self._services)} service{'s' * (len(self._services) != 1)}"
+        nodes = f"{len(self.nodes)} node{'s' * (len(self.nodes) != 1)}"
+        return f"<SimulatedWorld of seed {self.seed} at {self.now:.1f} s: {nodes}, {services}>"
 
     # --- for tests ---
 

@@ -62,6 +62,9 @@ class ClassicGroup(ClassicState):
     def leave_request(self, message: Any, asking: FrameEntry, place: Seen) -> None:
         self._confirmed_leavers.clear()
         self._leaving = {leaver.member_id: (place, leaver) for leaver in leavers(self, asking, message)}
+        for name, (_, leaver) in self._leaving.items():
+            if leaver.departure == "left" and name in self.members:
+                self.sends(self.members[name], place.time_ns or 0)
 
     def leave_response(
         self, request: Any, asking: FrameEntry, message: Any, place: Seen, request_place: Seen
@@ -165,6 +168,7 @@ class ClassicGroup(ClassicState):
         if known is None and self.has_gone(message.member_id):
             self.asks(message.member_id, place)
         if known is not None:
+            self.sends(known, place.time_ns or 0)
             member.last_seen_ns = known.last_seen_ns
             known.last_seen_ns = place.time_ns
             self.park(known)
@@ -515,6 +519,8 @@ class ClassicGroup(ClassicState):
 
     def sync_request(self, message: Any, place: Seen) -> None:
         member, formed = self.members.get(message.member_id), self._silence.formed
+        if member is not None:
+            self.sends(member, place.time_ns or 0)
         if member is not None and not self.clocks.quiet_at(member, place.time_ns):
             self.park(member)
             if formed is not None and formed.generation == message.generation_id:

@@ -96,7 +96,8 @@ class SilentMembers:
         awaited |= {name: Awaited(absent_ns, 0, 0, static=False) for name, absent_ns in absent.items()}
         joined_ns = None if formed is None else formed.joined_ns
         after = self._clocks.stalls.after
-        joins = [(after(join_ns), name) for join_ns, name in joins]
+        read_ns = self._clocks.stalls.read_ns
+        joins = [(read_ns(join_ns), name) for join_ns, name in joins]
         departures, formed_ns = replayed(
             awaited, unsynced, joined_ns, joins, until_ns, waited=waited, after=after
         )
@@ -114,7 +115,7 @@ class SilentMembers:
         if member.member_id in self.gone_by:
             when_ns, departure = self.gone_by[member.member_id]
             return departure, place.at(when_ns)
-        over_ns = self._clocks.read_until_ns(member)
+        over_ns = self._clocks.quiet_until_ns(member)
         departure, moment = self._by_session(member, "not_rejoined", place, over_ns)
         if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
             departure = "session_timeout"  # else the rebalance would still wait for it

@@ -267,7 +267,7 @@ class ClassicState(Group):
         """Whether a JoinGroup waits that can begin a rebalance, and that was read before; one that was sent
         during a stall was so after it."""
         for first in self._causes:
-            read_ns = self.clocks.stalls.after(first.time_ns or 0)
+            read_ns = self.clocks.stalls.read_ns(first.time_ns or 0)
             return is_before(first, place) and (read_ns == first.time_ns or read_ns < (place.time_ns or 0))
         return False
 
@@ -350,28 +350,18 @@ class ClassicState(Group):
             self.waiting.forget_before(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
-        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else self._unread_by(place)
+        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else None
         trigger = of_rejoin_demand(self, self.waiting.members(), dead)
         began = place
         if trigger.cause == "session_timeout" and dead is not None:
-            began = place.at(self.clocks.read_until_ns(dead))
+            began = place.at(self.clocks.quiet_until_ns(dead))
         self._disturbed(trigger, began)
-
-    def _unread_by(self, place: Seen) -> Member | None:
-        """The member whose session was over first since its coordinator, which stalled until now, had not
-        read its requests."""
-        now_ns = place.time_ns or 0
-        if now_ns - self.clocks.stalls.latest_ns > NEAR_NS or len(self.members) > MOST_REPLAYED:
-            return None
-        until = {name: self.clocks.read_until_ns(member) for name, member in self.members.items()
-                 if member.unread is not None and not member.parked}  # fmt: skip
-        over = [(until_ns, name) for name, until_ns in until.items() if until_ns and until_ns <= now_ns]
-        return self.members[min(over)[1]] if over else None
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""
         rebalance = self._silence.formed
         over_ns = None if rebalance is None else rebalance.over_ns(rebalance.joined_ns)
+        over_ns = None if over_ns is None else self.clocks.stalls.after(over_ns)
         if rebalance is None or over_ns is None or (place.time_ns or 0) < over_ns - near_ns:
             return False
         self._silence.formed = None  # it is asked once

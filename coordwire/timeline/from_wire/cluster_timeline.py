@@ -486,7 +486,11 @@ class ClusterTimeline:
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
-        group = self._groups.at((group_id, _KEPT_AS[key]))
+        group: AnyGroup | None
+        if key in COMMITS:
+            group = self._groups.of_commit(group_id, member_id)
+        else:
+            group = self._groups.at((group_id, _KEPT_AS[key]))
         if group is None:
             return
         if epoch < 0 and isinstance(group, ModernGroup):
@@ -547,7 +551,11 @@ class ClusterTimeline:
             stalls = group.clocks.stalls if is_coordinators else self._coordinators.stalls_of(broker)
             if asked_ns > stalls.prompt_ns:
                 stalls.prompt(asked_ns)
-        elif waited_ns >= STALL_NS and request_entry.api_key not in JOINING and code not in UNAVAILABLE:
+        elif code in UNAVAILABLE:
+            pass
+        elif request_entry.api_key in JOINING:
+            self._coordinators.resumes(group, broker, place)
+        elif waited_ns >= STALL_NS:
             self._coordinators.answers_late(group, broker, asked_place, place)
         if group.clocks.stall is not None and group.clocks.stall.is_over:
             group.report_stall()

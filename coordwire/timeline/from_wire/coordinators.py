@@ -192,8 +192,21 @@ class Coordinators:
         return stalls
 
     def answers_late(self, group: Group, broker: str, request_place: Seen, place: Seen) -> None:
-        """A request that its coordinator answers at once has waited for `STALL_NS` or longer."""
-        self._waited(group, Stall(request_place, place, place.time_ns or 0, broker, broker))
+        """A request that its coordinator answers at once has waited for `STALL_NS` or longer; others may have
+        waited for longer, and are not answered yet."""
+        first = group.first_waiting
+        if first is None or group.coordinator != broker or is_before(request_place, first):
+            first = request_place
+        self._waited(group, Stall(first, place, place.time_ns or 0, broker, broker))
+
+    def resumes(self, group: Group, broker: str, place: Seen) -> None:
+        """A coordinator answers what may wait for long, while requests that it answers at once have waited
+        for seconds: it has gone on, and their answers will say whether it stalled."""
+        first = group.first_waiting
+        if first is None or group.coordinator != broker or group.holes.count or not group.may_stall(place):
+            return
+        if self._ends is None or self._ends.end_on(group.unanswered[first]) is None:
+            self.stalls_of(broker).late(Stall(first, place, place.time_ns or 0, broker, broker, 0))
 
     def _unanswered(self, group: Group, place: Seen, broker: str | None) -> None:
         """Requests that the coordinator never answered. broker: which one answers now instead, None at the
@@ -207,7 +220,7 @@ class Coordinators:
 
     def _waiting(self, group: Group, now_ns: int, *, at_end: bool) -> Iterator[Seen]:
         """Take the requests that wait for the coordinator for so long, and since its last answer in time; at
-        the input's end, since its last answer: not those that their clients gave up before."""
+        the input's end, since its last answer: not those that their clients gave up before, or long ago."""
         stalls = self.stalls_of(group.coordinator or "")
         prompt_ns = max(stalls.prompt_ns, stalls.latest_ns) if at_end else stalls.prompt_ns
         while group.unanswered:
@@ -217,7 +230,9 @@ class Coordinators:
                 return
             del group.unanswered[place]
             end = None if self._ends is None else self._ends.end_on(flow)
-            given_up = end is not None and (at_end or end.time_ns - asked_ns < STALL_NS)
+            given_up = end is not None and (
+                at_end or end.time_ns - asked_ns < STALL_NS or now_ns - end.time_ns >= STALL_NS
+            )
             if not given_up and asked_ns >= prompt_ns and broker_of(flow) == group.coordinator:
                 yield place
 

@@ -163,7 +163,7 @@ class GroupTable:
         living = kept_as(group.kind)
         for family in _FAMILIES:
             before = None if family == living else self.every.get((group.group, family))
-            if before is None or (before.generation is None and not before.members):
+            if before is None or before.is_unused:
                 continue
             if isinstance(before, ClassicGroup):
                 before.expire_all(place)
@@ -235,7 +235,7 @@ class GroupTable:
             if group is not None:
                 group.still_in_by(request, message, request_place)
                 group.let_in_waiting(request_place)
-            if group is None or (group.generation is None and not group.members):
+            if group is None or group.is_unused:
                 return self._keep(ConsumerGroup(group_id, *names, self._known))
             return self._keep(to_consumer(group, *names, self._known, request.member_id, request_place))
         modern = self.every.get((group_id, kind))
@@ -280,4 +280,4 @@ class GroupTable:
 def _is_unused(group: AnyGroup) -> bool:
     """Whether nothing has been seen of a group since one of its id was deleted."""
     is_asked = isinstance(group, ClassicGroup) and len(group.waiting) > 0
-    return group.generation is None and not group.members and group.rebalance is None and not is_asked
+    return group.is_unused and group.rebalance is None and not is_asked

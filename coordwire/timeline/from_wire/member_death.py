@@ -46,6 +46,9 @@ capture has holes, in which a heartbeat may be missing."""
 COARSE_NS = 10 * SECOND
 """Timeouts from here on are set in steps of 5 s, shorter ones in seconds."""
 
+HANDLED_NS = 10_000_000
+"""So much earlier than its answer was seen may a request have been handled."""
+
 MOST_CONFIGURED = 10_000
 """So many groups' configurations are remembered."""
 
@@ -220,7 +223,7 @@ class SessionTimeout:
         if ended_ns is None:
             return self._default_ns
         step = SECOND if ended_ns < COARSE_NS else 5 * SECOND
-        rounded = ended_ns // step * step
+        rounded = (ended_ns + HANDLED_NS) // step * step
         return rounded if rounded > self.survived_ns else ended_ns
 
     def explains(self, silence_ns: int) -> bool:

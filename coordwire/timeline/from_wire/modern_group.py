@@ -57,7 +57,7 @@ class ModernGroup(ModernState):
     def expire_before(self, request: Any, message: Any, request_place: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
         first = self.over(request_place)
-        if first is None and not self._doubted:
+        if first is None and not self._doubted and not self._out_or_moved:
             return
         epoch, member = self.generation or 0, self.members.get(request.member_id or message.member_id or "")
         settled = self._is_settled(request_place)
@@ -109,7 +109,7 @@ class ModernGroup(ModernState):
         member = self.members.get(member_id)
         if member is not None:
             self.alive_at(member, request_place, place)
-        self.expire_before(request, message, request_place)
+        self.expire_before(request, message, self.read_place(request_place, place))
         if member is None and request.member_epoch == JOIN:
             self._released(request, message, request_place)
         if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
@@ -191,8 +191,10 @@ class ModernGroup(ModernState):
 
     def asks_to_leave(self, member_id: str, epoch: int, place: Seen) -> None:
         """A member sent its last heartbeat, whose answer may be missing or come late."""
-        if member_id in self.members:
+        member = self.members.get(member_id)
+        if member is not None:
             self._leaving[member_id] = place, epoch == LEAVE_FOR_NOW
+            member.unread = member.unread or place
 
     def stays(self, member_id: str) -> None:
         """A broker that is not the coordinator refused a member's last heartbeat."""

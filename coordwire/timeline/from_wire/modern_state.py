@@ -71,9 +71,10 @@ class ModernState(Group):
         self.members = Members(self.drop_member)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self.sessions = Sessions(self.members, self.clocks.quiet_ns)
+        self.sessions = Sessions(self.members, self._read_ns)
         self.causes = EpochCauses(self.timeout)
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
+        self._out_or_moved: set[str] = set()  # whose sessions were over, or began again with a move
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
         self.topic_changes = TopicChanges()
         self.is_delayed = False  # whether a target is due, by the last answer
@@ -82,6 +83,7 @@ class ModernState(Group):
     def drop_member(self, member_id: str) -> None:
         self.progress.drop(member_id)
         self._doubted.discard(member_id)
+        self._out_or_moved.discard(member_id)
         self._leaving.pop(member_id, None)
 
     def raise_alone(self, trigger: Trigger, place: Seen) -> None:
@@ -246,6 +248,13 @@ class ModernState(Group):
     def restart(self, since: Seen | None, place: Seen) -> None:
         super().restart(since, place)
         self._doubted.clear()
+        if len(self.members) <= MOST_LOOKED_AT:
+            early_ns = ((since or place).time_ns or 0) - self.timeout.most_ns
+            self._out_or_moved = {
+                name
+                for name, member in self.members.items()
+                if max(member.last_seen_ns or early_ns, member.asked_ns) < early_ns
+            }
 
     def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
         """A member's request was accepted: it is in."""
@@ -258,8 +267,9 @@ class ModernState(Group):
             elif silence_ns > timeout.survived_ns and not member.away:
                 timeout.survived(self.silence_of(member, request_place))
         member.last_seen_ns, member.unread = place.time_ns, None
-        if self._doubted:
+        if self._doubted or self._out_or_moved:
             self._doubted.discard(member.member_id)
+            self._out_or_moved.discard(member.member_id)
         if member.session_timeout_ms or member.member_id not in self.sessions.watched:
             self.watch(member)
 
@@ -279,8 +289,16 @@ class ModernState(Group):
 
     def quiet(self, member: Member, place: Seen) -> int:
         """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
-        quiet_ns = self.clocks.read_ns(member)
-        return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
+        read_ns = self._read_ns(member)
+        return 0 if read_ns is None or place.time_ns is None else place.time_ns - read_ns
+
+    def _read_ns(self, member: Member) -> int | None:
+        return self.clocks.read_ns(member, self.timeout.most_ns)
+
+    def read_place(self, request_place: Seen, place: Seen) -> Seen:
+        """Where a request was read: not while its coordinator stalled. place: of its answer."""
+        read_ns = self.clocks.stalls.after(request_place.time_ns or 0)
+        return request_place if read_ns == request_place.time_ns else place.at(read_ns)
 
     def is_replaced(self, member: Member, place: Seen) -> bool:
         """Whether a member whose place or partitions another has was silent for long enough to be out."""
@@ -307,11 +325,13 @@ class ModernState(Group):
 
     def over_since_ns(self, member: Member) -> int:
         """Since when that is so."""
-        return (self.clocks.quiet_ns(member) or 0) + self.timeout.most_ns
+        return self.clocks.stalls.after((self._read_ns(member) or 0) + self.timeout.most_ns)
 
     def _out_before(self, risen: int, request_place: Seen) -> None:
-        """The epoch rose by so many more than a member that joins raises it: silent ones were out by then."""
-        while risen > 0 and (doubted := self._doubtful()) is not None:
+        """The epoch rose by so many more than a member that joins raises it: silent ones were out by then. So
+        they were if it fell, as that of a new group."""
+        risen = risen if risen >= 0 else len(self.members)
+        while risen > 0 and (doubted := self._doubtful(moved=True)) is not None:
             self.died(doubted, request_place, "the group's epoch rose meanwhile", sign_place=request_place)
             risen -= 1
 
@@ -343,9 +363,13 @@ class ModernState(Group):
             self._doubted.add(first.member_id)
             self.clocks.unavailable(request_place.at(since_ns))
 
-    def _doubtful(self) -> Member | None:
-        """Of the silent members that were still in, the one whose last request is the oldest."""
-        doubted = [self.members[name] for name in self._doubted if name in self.members]
+    def _doubtful(self, *, moved: bool) -> Member | None:
+        """Of silent members that may be out, the one whose last request is the oldest. moved: whether those
+        count that asked nothing since a move."""
+        doubted = [self.members[name] for name in self._doubted]
+        for name in self._out_or_moved if moved else ():
+            if self.members[name].asked_ns <= self.clocks.available_ns:
+                doubted.append(self.members[name])
         return min(doubted, key=lambda member: (member.last_seen_ns or 0, member.serial), default=None)
 
     def died(
@@ -355,20 +379,22 @@ class ModernState(Group):
         refused: whether that is the answer to a request of its own."""
         if self._left_unanswered(member.member_id, place):
             return
+        if sign_place is not None:
+            sign_place = self.read_place(sign_place, place)
         rebalance = self.rebalance
         if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
             if (self.clocks.quiet_ns(member) or 0) <= (rebalance.began.time_ns or 0):
                 sign_place = sign_place.at(rebalance.began.time_ns)
             elif rebalance.joined_ns is not None:
                 self.close("superseded", sign_place)  # its member was heard since, and is not why it began
-        doubted = member.member_id in self._doubted
-        if sign_place is not None and not member.session_timeout_ms and not doubted:
+        doubted = member.member_id in self._doubted or member.member_id in self._out_or_moved
+        own_session = self.clocks.heard_ns(member) == member.last_seen_ns  # a move's began before it showed
+        if sign_place is not None and not member.session_timeout_ms and not doubted and own_session:
             self.timeout.ended(self.silence_of(member, sign_place))
         moment = place
-        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.read_ns(member)
+        session_ns = (member.session_timeout_ms or 0) * 1_000_000 or self.timeout.likely_ns
+        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.read_ns(member, session_ns)
         if heard_ns is not None and not member.unseen:
-            own_ns = (member.session_timeout_ms or 0) * 1_000_000
-            session_ns = own_ns or self.timeout.likely_ns
             if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
                 heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
             moment = (sign_place or place).at(self.clocks.stalls.after(heard_ns + session_ns))
@@ -397,7 +423,8 @@ class ModernState(Group):
                 continue
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
             if unanswered and not self.timeout.explains(self.quiet(former, place)):
-                former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
+                asked_ns = self.clocks.stalls.read_ns(former.asked_ns)
+                former.revokes_ns = former.revokes_ns or asked_ns  # by an answer that nothing shows
             if give_up_by_ns(former) <= (place.time_ns or 0):
                 self._removed_stubborn(former, place)
             elif self.is_replaced(former, place):
@@ -434,6 +461,8 @@ class ModernState(Group):
             stubborn = self._stubborn(request_place)
             if stubborn is not None and stubborn is not member:
                 self._removed_stubborn(stubborn, request_place)
+            elif self._out_or_moved:
+                self._out_before(risen - max(causes.raises, 1), request_place)
         rebalance = self.rebalance
         causes.settle_merged(risen, rebalance)
         if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
@@ -468,14 +497,13 @@ class ModernState(Group):
         for leaving in list(self._leaving):
             if self._left_unanswered(leaving, request_place):
                 return
-        suspect = self._doubtful() or self.sessions.first()
+        since_move_ns = (request_place.time_ns or 0) - self.clocks.available_ns
+        doubted = self._doubtful(moved=since_move_ns > self.timeout.interval_ns)
+        suspect = doubted or self.sessions.first()
         silent = (
             suspect is not None
             and not suspect.unseen
-            and (
-                suspect.member_id in self._doubted
-                or self.timeout.explains(self.quiet(suspect, request_place) + LATE_NS)
-            )
+            and (doubted is not None or self.timeout.explains(self.quiet(suspect, request_place) + LATE_NS))
         )
         sign = f"the group's epoch rose to {epoch}"
         merged, self.causes.merged = self.causes.merged, None
@@ -504,7 +532,7 @@ class ModernState(Group):
         elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
             self.died(suspect, place, sign, sign_place=request_place)
             for _ in range(before + 1, epoch):  # a move lets several sessions end at once
-                suspect = self._doubtful()
+                suspect = self._doubtful(moved=True)
                 if suspect is not None:
                     self.died(suspect, place, sign, sign_place=request_place)
         else:  # the next owner of its partitions will show

@@ -15,10 +15,10 @@ from functools import cached_property
 
 from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
-from coordwire.timeline.events import Assignment
+from coordwire.timeline.events import Assignment, MemberLeft
 from coordwire.timeline.story.collected import CollectedGroup
 from coordwire.timeline.story.event_lines import EventLines
-from coordwire.timeline.story.incidents import Incident, incidents
+from coordwire.timeline.story.incidents import Emptied, Incident, incidents
 from coordwire.timeline.story.member_numbers import MemberNumbers, Stay
 from coordwire.timeline.story.rebalance_table import TableRow, folded, rows
 from coordwire.timeline.story.story_links import StoryLinks
@@ -119,7 +119,11 @@ class StoryContents:
 
     @cached_property
     def incidents(self) -> list[Incident]:
-        return incidents(self.events, self.members, self.rows, self.numbers)
+        last = self._last_departure()
+        emptied = None
+        if last is not None and self._since_ns(last) is not None:
+            emptied = Emptied(last, self._since_ns(last) or 0, self.totals.last_ns or 0)
+        return incidents(self.events, self.members, self.rows, self.numbers, emptied)
 
     @cached_property
     def verdict(self) -> str:
@@ -178,15 +182,24 @@ class StoryContents:
 
     def without_members(self) -> str:
         """Since when no member is in, where the last one was lost; "" where any is, or the last one left."""
+        last = self._last_departure()
+        since_ns = None if last is None else self._since_ns(last)
+        return f"no member is left since {clock(since_ns)}" if since_ns else ""
+
+    def _last_departure(self) -> MemberLeft | None:
+        """That of the last member, if it was lost."""
         stays = self.numbers.stays.values()
         departures = [stay.departure for stay in stays if stay.departure is not None]
         if not departures or any(stay.is_in for stay in stays):
-            return ""
+            return None
         last = max(departures, key=lambda event: event.time_ns or 0)
+        return last if last.inferred else None
+
+    @staticmethod
+    def _since_ns(last: MemberLeft) -> int | None:
+        """When a member that was lost was last seen alive."""
         ending = last.ending
-        last_ns = None if ending is None else ending.ended_ns or ending.heard_ns
-        since_ns = last_ns or last.time_ns
-        return f"no member is left since {clock(since_ns)}" if last.inferred and since_ns else ""
+        return (None if ending is None else ending.ended_ns or ending.heard_ns) or last.time_ns
 
     def _lengths(self) -> Iterator[tuple[str, str]]:
         """How long rebalances took, as far as that is known: a log does not show when most of them began."""

@@ -1,16 +1,20 @@
 """The incidents of a group: who did what, when, what it cost, and the packets that show it.
 
 Strategy: the events that are incidents, each with what belongs to it: members that went within two seconds in
-the same way are one; the partitions that had no consumer are those of the rebalances that it caused. Rules: a
-member is named only for what it did itself; an ending is that of the same departure; an answer that a client
-expects (REBALANCE_IN_PROGRESS, a coordinator that is not there while its broker is away) is none.
+the same way are one; the partitions that had no consumer are those of the rebalances that it caused, and
+those that a member had left, whichever rebalance gave them away; long gaps that belong to none are
+incidents of their own. Rules: a member is named only for what it did itself; an ending is that of the same
+departure; an answer that a client expects (REBALANCE_IN_PROGRESS, a coordinator that is not there while its
+broker is away) is none.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from coordwire.capture.printable import quoted, shown
 from coordwire.enums import ErrorCode
@@ -35,7 +39,7 @@ from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow, causes
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
 
-__all__ = ["Incident", "incidents"]
+__all__ = ["Emptied", "Incident", "incidents"]
 
 TOGETHER_NS = 2_000_000_000
 """Members that went so near to each other, in the same way, are one incident."""
@@ -57,6 +61,9 @@ MOST_TOPICS = 3
 
 MOST_LOST = 4
 """So many members whose connections ended are named with a rebalance."""
+
+MOST_COMPARED = 20
+"""So many incidents are compared with a gap."""
 
 MOST_RESETS = 6
 """So many partitions of one request are named."""
@@ -85,17 +92,28 @@ class Incident:
     cost_ns: int = 0
 
 
+class Emptied(NamedTuple):
+    """A group without a member at the end. last: the one that was lost; since_ns: when it was last seen
+    alive; until_ns: the group's last event."""
+
+    last: MemberLeft
+    since_ns: int
+    until_ns: int
+
+
 def incidents(
     events: Sequence[GroupEvent],
     members: Sequence[GroupEvent],
     rows: Sequence[TableRow],
     numbers: MemberNumbers,
+    emptied: Emptied | None = None,
 ) -> list[Incident]:
-    """All of a group, by time. members: the events of who was in, of all times."""
+    """All of a group, by time. members: the events of who was in, of all times; emptied: how it lost its last
+    member."""
     problems = [
         *_outages(events),
         *_holes(events, numbers),
-        *_departures(events, members, rows, numbers),
+        *_departures(events, members, rows, numbers, emptied),
         *_left_for_a_reason(events, rows, numbers),
         *_long(events, rows, numbers),
         *_refusals(events, members, numbers),
@@ -104,6 +122,7 @@ def incidents(
         *_resets(events),
         *_fenced(events, numbers),
     ]
+    problems += _gaps(problems, rows)
     return sorted(problems, key=lambda incident: incident.time_ns)
 
 
@@ -147,6 +166,7 @@ def _departures(
     members: Iterable[GroupEvent],
     rows: Sequence[TableRow],
     numbers: MemberNumbers,
+    emptied: Emptied | None,
 ) -> Iterator[Incident]:
     lost = [
         event
@@ -165,6 +185,10 @@ def _departures(
     for group in together:
         began_ns = min(_began_ns(event) for event in group)
         cost_ns, cost = _cost(group, rows)
+        if emptied is not None and emptied.last in group:
+            empty_ns = emptied.until_ns - emptied.since_ns
+            cost_ns = max(cost_ns, empty_ns)
+            cost.append(f"no member was left from then on, for {duration(empty_ns)} at least")
         yield Incident(began_ns, [_departure(group, joins, numbers), *cost], cost_ns)
 
 
@@ -255,7 +279,7 @@ def _out(event: MemberLeft) -> str:
     heard_ns = None if event.ending is None else event.ending.heard_ns
     if heard_ns is None or event.time_ns is None or event.time_ns <= heard_ns:
         return f"at {clock(event.time_ns or 0)}"
-    return f"at {clock(event.time_ns)} after {duration(event.time_ns - heard_ns)}"
+    return f"at {clock(event.time_ns)} (last request {duration(event.time_ns - heard_ns)} before)"
 
 
 def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
@@ -273,9 +297,12 @@ def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbe
 
 
 def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> tuple[int, list[str]]:
-    """For how long, and which partitions had no consumer in the rebalances that these members caused."""
+    """For how long, and which partitions had no consumer in the rebalances that these members caused, or
+    since they were last seen alive."""
     ids = {event.member_id for event in group}
     times = [event.time_ns or 0 for event in group]
+    endings = [event.ending for event in group if event.ending is not None]
+    last_alive = {time_ns for ending in endings for time_ns in (ending.heard_ns, ending.ended_ns)}
     gaps: Counter[TopicPartition] = Counter()
     for row in rows:
         caused = any(
@@ -283,13 +310,47 @@ def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> tuple[int, l
             for part in row.parts
             for time_ns in times
         )
-        for gap in (gap for part in row.parts if caused for gap in part.idle):
-            partition = TopicPartition(gap.topic, gap.partition)
-            gaps[partition] = max(gaps[partition], gap.until_ns - gap.since_ns)
+        for gap in (gap for part in row.parts for gap in part.idle):
+            if caused or gap.since_ns in last_alive:
+                partition = TopicPartition(gap.topic, gap.partition)
+                gaps[partition] = max(gaps[partition], gap.until_ns - gap.since_ns)
+    return _gap_text(gaps)
+
+
+def _gap_text(gaps: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
+    """How long the longest of gaps is, and which partitions had one that is not much shorter."""
     if not gaps:
         return 0, []
     longest_ns = max(gaps.values())
-    return longest_ns, [f"{shown(ranges(gaps))} had no consumer for up to {duration(longest_ns)}"]
+    long = [partition for partition, length_ns in gaps.items() if 2 * length_ns >= longest_ns]
+    text = f"{shown(ranges(long))} had no consumer for up to {duration(longest_ns)}"
+    if len(gaps) > len(long):
+        least_ns = max(gaps[partition] for partition in gaps.keys() - set(long))
+        text += f", {len(gaps) - len(long):,} more for {duration(least_ns)} or less"
+    return longest_ns, [text]
+
+
+def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[Incident]:
+    """Long gaps that no other incident explains, one for all that ended with the same rebalance."""
+    costly = sorted(
+        (incident.time_ns, incident.cost_ns) for incident in problems if 2 * incident.cost_ns >= LONG_NS
+    )
+    for row in rows:
+        gaps: dict[TopicPartition, int] = {}
+        since_ns = 1 << 63
+        for gap in (gap for part in row.parts for gap in part.idle):
+            length_ns = gap.until_ns - gap.since_ns
+            at = bisect_left(costly, (gap.since_ns - TOGETHER_NS, 0))
+            is_told = any(
+                time_ns <= gap.until_ns and 2 * cost_ns >= length_ns
+                for time_ns, cost_ns in costly[at : at + MOST_COMPARED]
+            )
+            if length_ns >= LONG_NS and not is_told:
+                gaps[TopicPartition(gap.topic, gap.partition)] = length_ns
+                since_ns = min(since_ns, gap.since_ns)
+        cost_ns, texts = _gap_text(gaps)
+        for text in texts:
+            yield Incident(since_ns, [f"{text}, until rebalance {row.numbers[-1]}"], cost_ns)
 
 
 # --- rebalances, refusals, commits, protocols ---

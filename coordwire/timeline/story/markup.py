@@ -1,4 +1,4 @@
-"""Untrusted texts in HTML, and tables of them.
+"""Untrusted texts in HTML, tables of them, and the page around them.
 
 Rules: neither markup nor a character that isn't printable gets through: such a character is shown as its
 escape, since browsers would drop or obey it.
@@ -11,13 +11,26 @@ from html import escape
 
 from coordwire.capture.printable import shown
 
-__all__ = ["escaped", "table"]
+__all__ = ["document", "escaped", "table"]
 
 SHORT = 30
 """Characters of a cell that are surely shown."""
 
 MOST_CHARACTERS = 1_000
 """Of a cell; a longer text is cut."""
+
+
+def document(title: str, subtitle: str, body: str) -> str:
+    """A whole page, with its style in it."""
+    from importlib.resources import files  # which stories in a terminal do without
+
+    style = (files(__package__) / "page.css").read_text("utf-8")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escaped(title)}</title><style>\n{style}</style></head><body>"
+        f'<h1>{escaped(title)}</h1><p class="sub">{escaped(subtitle)}</p>{body}</body></html>\n'
+    )
 
 
 def escaped(text: str) -> str:

@@ -192,7 +192,12 @@ def causes(row: TableRow, numbers: MemberNumbers) -> str:
         several = cause == "new_member" and len({*members} - {None}) > 1
         texts.append(text.replace(" joins", " join") if several else text)
     reason = next(
-        (part.detail for part in row.parts if part.cause in ("member_rejoined",) and part.detail), ""
+        (
+            part.detail
+            for part in row.parts
+            if part.cause in ("leader_rejoined", "member_rejoined") and part.detail
+        ),
+        "",
     )
     if row.loop_ns is not None:
         idle = sum(part.outcome == "not_needed" for part in row.parts)

@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
-from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped, Noted
-from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.designs.drafts.actions import (
+    Connect,
+    DraftPartition,
+    FetchersStarted,
+    FetchersStopped,
+    Noted,
+)
+from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,
+    Draft1PartitionOffset,
     Draft1PingRequest,
     Draft1PingResponse,
     Draft1RegisterRequest,
@@ -20,6 +27,7 @@ from coordwire.messages.draft_1 import (
     Draft1StopRequest,
 )
 from tests.designs.drafts.cluster import Entry
+from tests.designs.drafts.seen import Seen, run_until
 from tests.designs.drafts.worlds import World
 
 
@@ -42,6 +50,20 @@ def test_a_rebalance_stops_and_starts_at_once_and_waits_for_the_answers() -> Non
         kind for kind in kinds if kind in (Draft1StopRequest, Draft1StartRequest, Draft1StartResponse)
     ]
     assert expected == [Draft1StopRequest] * 2 + [Draft1StartRequest] * 2 + [Draft1StartResponse] * 2
+
+
+def test_consumers_without_partitions_are_stopped_and_started_too() -> None:
+    """One that has lost all, and one that never had any."""
+    world = World(1, partitions=2, consumers="bcd")
+    assert world.owned() == "bc"
+    world.history.clear()
+    world.join("a")
+    world.run(200)
+    assert world.owned() == "ab"
+    for name, parts in (("a", ["1-0"]), ("b", ["1-1"]), ("c", []), ("d", [])):
+        assert len(world.sent(Draft1StopRequest, to=name)) == 1
+        (start,) = world.sent(Draft1StartRequest, to=name)
+        assert [part.partition for part in start.what.assigned_parts] == parts
 
 
 def test_offsets_come_with_pings_and_go_with_starts() -> None:
@@ -100,6 +122,21 @@ def test_a_start_out_of_state_is_an_illegal_state() -> None:
     assert world.owned() == "aaaa"
 
 
+def test_a_start_without_partitions_is_a_start() -> None:
+    """Then fetchers are not stopped: one with other partitions is out of state until a Stop has come."""
+    world = World(1, consumers="a")
+    coordinator = world.coordinator
+    other = Draft1StartRequest(assigned_parts=[Draft1PartitionOffset(topic="t", partition="1-0")])
+    empty, stop = Draft1StartRequest(), Draft1StopRequest()
+    for requests, errors in (([stop, empty, other], [0, DraftError.ILLEGAL_STATE]), ([stop, other], [0])):
+        world.history.clear()
+        for request in requests:
+            coordinator.send_to(coordinator.groups["g"].members["a"], request)
+        world.drain("broker-1")
+        world.run(10)
+        assert [one.what.error_code for one in world.sent(Draft1StartResponse)] == errors
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -144,6 +181,30 @@ def test_without_a_known_broker_it_gives_up() -> None:
     world.run(100)
     assert len(world.noted("AllKnownBrokersNotAvailable")) == 1
     assert consumer.next_deadline() is None
+
+
+def test_the_brokers_of_the_list_are_asked_where_it_says_that_they_are() -> None:
+    """Each at its own host and port, and none that a consumer has learned of since."""
+    world = World.larger(1)
+    addresses = dict(world.known)
+    world.known = {5: addresses[5]}
+    consumer = world.join("a")
+    world.run(100)
+    assert consumer.cluster == addresses
+    world.crash("broker-1")
+    world.run(9_000)
+    assert len(world.sent(Draft1ConsultRequest)) > 3
+    assert {entry.peer for entry in world.sent(Draft1ConsultRequest)} == {"broker-5"}
+    assert world.coordinator is world.nodes["broker-2"].machine
+    assert world.owned() == "aaa"
+    world.known = addresses
+    for number in (2, 5):
+        world.crash(f"broker-{number}")
+    consumer = world.join("c")
+    first, seen = consumer._address, Seen(consumer)
+    world.run(50)
+    tried = [first, *(BrokerAddress(one.what.host, one.what.port) for one in seen.of(Connect))]
+    assert sorted(set(tried)) == sorted(addresses.values())
 
 
 def test_failover_and_a_coordinator_without_its_session() -> None:
@@ -234,8 +295,26 @@ def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_t
     assert world.read("/consumers/g/owners/t/1-3") == b"b-0"
 
 
+def test_the_attempt_after_a_consumers_last_failure_is_without_it() -> None:
+    """Its watcher expires once too often while a Start waits for it: the next attempt is for the others."""
+    world = World(1, consumers="b")
+    world.join("a", max_ping_retries=2)
+    world.run(100)
+    world.blocked.add(("broker-1", "a"))  # what a is sent waits
+    world.topic("t", {number: [1] for number in range(5)})
+    run_until(world, lambda: bool(world.noted("ConsumerFailed")))
+    failed = [entry.time for entry in world.noted("RebalanceAttemptFailed")]
+    assert failed[-1] == world.noted("ConsumerFailed")[0].time
+    world.run(100)
+    assert len(world.noted("RebalanceAttemptFailed")) == len(failed)
+    assert world.owned()[-1] == "b"
+    assert [world.read(f"/consumers/g/owners/t/1-{number}") for number in range(5)] == [b"b-0"] * 5
+
+
 def test_a_start_over_a_connection_that_was_left_is_not_carried_out() -> None:
-    world = World(1, consumers="a")
+    world = World(1)
+    world.join("a", max_ping_retries=99, idle_timeout_ms=6_000)
+    world.run(100)
     world.blocked.add(("broker-1", "a"))  # what a is sent waits
     world.join("b")
     world.run(9_000)

@@ -164,7 +164,7 @@ BUGS = [
     Bug("no commit", "draft-2", 1, "D3:", PingingCoordinator, "commit", unwritten),
     Bug("offsets of what it has lost", "draft-2", 11, "D3:", DetailedDesignConsumer, "on_lost", only_stopped),
     Bug("Stop is not obeyed", "draft-1", 1, "D3:", FirstDraftConsumer, "stop_fetchers", ignored),
-    Bug("a late answer counts", "draft-1", 10, "D3:", PingingCoordinator, "answered", late_or_not),
+    Bug("a late answer counts", "draft-1", 25, "D3:", PingingCoordinator, "answered", late_or_not),
     Bug("failed too soon", "draft-2", 4, "D4:", PingingCoordinator, "count_failure", impatient),
     Bug("pinged on", "draft-2", 4, "D4:", PingingCoordinator, "remove", pinging_on),
     Bug("reads on in silence", "draft-2", 4, "D5:", DetailedDesignConsumer, "on_lost", ignored),

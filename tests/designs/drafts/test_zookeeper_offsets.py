@@ -6,6 +6,7 @@ answers are bytes in between.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -27,7 +28,11 @@ from coordwire.coordinator import (
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
 from coordwire.designs.drafts.zookeeper_operations import CreateNode
-from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchResponse
+from coordwire.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+)
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.designs.drafts.cluster import Cluster
 from tests.designs.drafts.test_zookeeper_consumer import join, world
@@ -360,3 +365,84 @@ def test_an_application_commits_offsets_of_its_own(retry: bool) -> None:
     assert other.owned == {PARTITIONS[1]: 7 if retry else -1, PARTITIONS[2]: 3} | dict.fromkeys(
         (PARTITIONS[0], PARTITIONS[3]), -1
     )
+
+
+def test_every_consumer_of_a_group_asks_the_groups_offset_manager_alone() -> None:
+    """Commits in the interval, in a rebalance and at the end, and all fetches."""
+    cluster, manager = world(), OffsetManager()
+    asked: list[tuple[str, str, int]] = []
+
+    def answer(request: Any, now: int) -> Any:
+        asked.append((type(request).__name__, request.group_id, len(topic_parts(request))))
+        return manager(request, now)
+
+    def topic_parts(request: Any) -> list[Any]:
+        (topic,) = request.topics
+        return list(getattr(topic, "partition_indexes", None) or topic.partitions)
+
+    cluster.offset_manager = answer
+    for name, of in (("a", "g"), ("b", "g"), ("c", "h")):
+        settings: dict[str, Any] = KAFKA | {"auto_commit_interval_ms": 1_000, "client_id": name}
+        join(cluster, name, group=of, **settings)
+        cluster.run(900)
+    fetches = Counter(one for one in asked if one[0] == "OffsetFetchRequest")
+    fetch, commit = "OffsetFetchRequest", "OffsetCommitRequest"
+    assert fetches == {(fetch, "g", 4): 1, (fetch, "g", 2): 2, (fetch, "h", 4): 1}
+    asked.clear()
+    for name, offset in (("a", 5), ("b", 6), ("c", 7)):
+        machine: ZooKeeperConsumer = cluster.nodes[name].machine
+        for partition in machine.owned:
+            machine.consumed(partition, offset)
+    cluster.run(1_000)
+    commits = [(commit, "g", 2), (commit, "g", 2), (commit, "h", 4)]
+    assert sorted(asked) == commits
+    asked.clear()
+    cluster.nodes["b"].machine.shut_down()  # which commits, as does the other one, which then fetches
+    cluster.drain("b")
+    cluster.run(100)
+    assert [one for one in asked if one[1] == "g"] == [*commits[:2], (fetch, "g", 4)]
+    assert not [path for path in cluster.tree.paths() if "/offsets" in path]
+    assert cluster.nodes["a"].machine.owned == {
+        one: 5 if number < 2 else 6 for number, one in enumerate(PARTITIONS)
+    }
+    assert set(cluster.nodes["c"].machine.owned.values()) == {7}
+
+
+def test_offsets_of_several_topics_are_committed_and_fetched_at_once() -> None:
+    cluster, shard = world(), OffsetManager()
+    cluster.topic("u-v", {0: [1], 1: [1]})
+    images = [TopicImage(UUID(int=1), "t", 4), TopicImage(UUID(int=2), "u-v", 2)]
+    shard.shard.set_topics(TopicsImage(images), now=shard.shard.now)
+    cluster.offset_manager = shard
+    consumed = {}
+    for name in ("a", "b"):
+        settings: dict[str, Any] = KAFKA | {"auto_commit_interval_ms": 1_000}
+        consumer = join(cluster, name, topic_count='{"t":1,"u-v":1}', **settings)
+        cluster.run(900)
+        assert len(consumer.owned) == (6 if name == "a" else 3)
+        if name == "a":
+            consumed = {partition: 10 + number for number, partition in enumerate(sorted(consumer.owned))}
+            for partition, offset in consumed.items():
+                consumer.consumed(partition, offset)
+            cluster.run(1_100)
+    owned = [cluster.nodes[name].machine.owned for name in ("a", "b")]
+    assert owned[0] | owned[1] == consumed
+
+
+@pytest.mark.parametrize("settings", [ZOOKEEPER, KAFKA, KAFKA_AND_ZOOKEEPER, ZOOKEEPER_AND_KAFKA])
+def test_offsets_go_to_each_place_that_the_settings_name(settings: dict[str, Any]) -> None:
+    """And come from the one that has the greater one, of those that are named."""
+    of_kafka = settings["offsets_storage"] == "kafka" or settings["dual_commit_enabled"]
+    of_zookeeper = settings["offsets_storage"] == "zookeeper" or settings["dual_commit_enabled"]
+    group = Group(1)
+    group.start("a", settings | {"auto_commit_enable": False})
+    group.cluster.run(1_500)
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    before = group.manager.requests
+    assert bool(before) is of_kafka
+    consumer.commit_offsets({PARTITIONS[1]: 7})
+    group.cluster.drain("a1")
+    group.cluster.run(100)
+    assert group.manager.requests - before == int(of_kafka)
+    assert group.cluster.read("/consumers/g/offsets/t/1") == (b"7" if of_zookeeper else None)
+    assert consumer.offsets.committed == {PARTITIONS[1]: 7}

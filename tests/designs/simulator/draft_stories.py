@@ -346,6 +346,7 @@ def _ends(story: Story) -> Iterator[str]:
         yield f"{len(steady)} rebalances ended, not {len(known)}"
     before, is_loaded = 0, story.simulated.run.design == "draft-3-loaded"
     own: dict[int, int] = {}
+    voids = {at for at, _ in truth.voided}
     for event, (time, owners, broker) in zip(steady, known, strict=False):
         if not _is_near(story, _ms(event.ended_ns), time):
             yield f"a rebalance ended at {_ms(event.ended_ns)}, not at {time}"
@@ -355,7 +356,8 @@ def _ends(story: Story) -> Iterator[str]:
             begin for begin, at in truth.began
             if before - 50 <= begin or (at == broker and own.get(broker, 0) <= begin)
         ]  # fmt: skip
-        if not any(_is_near(story, began, begin) for begin in begins):
+        is_void = any(at <= began <= time for at in begins if at in voids)  # whenever a consumer learns of it
+        if not is_void and not any(_is_near(story, began, begin) for begin in begins):
             near = [begin for begin in begins if begin <= time]
             yield f"a rebalance began at {began}, not at one of {near}"
         assigned = {
@@ -385,7 +387,9 @@ def _members(story: Story) -> Iterator[str]:
         if isinstance(event, (MemberJoined, MemberLeft)):
             within[event.member_id] = isinstance(event, MemberJoined)
     members = {name for name, is_in in within.items() if is_in}
-    recent = {name for time, name, _ in truth.changes if time > last}
+    last_joined = max((time for time, _, is_in in truth.changes if is_in), default=0)
+    unseen = {name for time, name in truth.voided if time > last_joined}  # nobody coordinates since
+    recent = {name for time, name, _ in truth.changes if time > last} | unseen
     known = truth.members.get(truth.broker, set())
     if wrong := (members ^ known) - recent:
         yield f"in at the end are {sorted(members)}, not {sorted(known)} ({sorted(wrong)})"
@@ -410,6 +414,8 @@ def _departures(story: Story) -> Iterator[str]:
             continue
         if removals[-1] > world.now - LATE_MS:
             continue
+        if any(at <= removals[-1] <= at + SESSION_MS + 50 for at in truth.loaded[1:]):
+            continue  # one that it has loaded, and never heard of
         for time in removals:
             most = 15_000 if _after_trouble(story, time) else 2_100 if is_first else 100
             if _is_near(story, removed_at[name], time, most):

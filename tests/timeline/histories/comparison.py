@@ -129,8 +129,8 @@ class Compared:
             near = [
                 event
                 for event in told
-                if event.broker == span.broker and abs(ns(event) / MS - late[0]) <= NEAR_MS
-            ]
+                if event.broker == span.broker and span.since - NEAR_MS <= ns(event) / MS <= late[0] + NEAR_MS
+            ]  # the client of an earlier request may be dead
             if not any(abs((event.until_ns or 0) / MS - span.until) <= NEAR_MS for event in near):
                 yield Difference("stall", f"{span.broker} from {_at(span.since * MS)}, {len(late)} waited")
 

@@ -3,7 +3,7 @@
 `Cluster` is what the nodes share: the log of `__consumer_offsets`, who leads it, and the topics.
 """
 
-from coordwire.designs.simulator.kafka.classic_client import ClassicClient
+from coordwire.designs.simulator.kafka.classic_client import ClassicClient, EarlierMembership
 from coordwire.designs.simulator.kafka.cluster import Cluster
 from coordwire.designs.simulator.kafka.consumer_client import ConsumerClient
 from coordwire.designs.simulator.kafka.coordinator_node import CoordinatorProcess
@@ -14,6 +14,7 @@ __all__ = [
     "Cluster",
     "ConsumerClient",
     "CoordinatorProcess",
+    "EarlierMembership",
     "GroupClient",
     "GroupClientConfig",
 ]

@@ -28,6 +28,7 @@ from coordwire.designs.simulator.kafka.group_client import (
     GroupClientConfig,
     OwnedPartition,
 )
+from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.enums import ErrorCode
 from coordwire.errors import DecodeError
 from coordwire.messages import (
@@ -53,7 +54,7 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 
-__all__ = ["ClassicClient", "assigned"]
+__all__ = ["ClassicClient", "EarlierMembership", "assigned"]
 
 Partitions = dict[str, list[tuple[str, int]]]
 """By member: topics and partitions."""
@@ -140,11 +141,21 @@ _STATIC, _NAMED, _BATCHES = 5, 5, 3
 _NO_GENERATION = -1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierMembership:
+    """What a member has that was in the group before the simulation."""
+
+    member_id: str
+    generation: int
+    owned: tuple[OwnedPartition, ...]
+    leads: bool = False
+
+
 class ClassicClient(GroupClient):
     """A member. leads: it leads this generation. assigned_in: the last generation whose assignment it
     computed. phase: "unjoined", "joining", "syncing", "stable"."""
 
-    def __init__(self, config: GroupClientConfig) -> None:
+    def __init__(self, config: GroupClientConfig, membership: EarlierMembership | None = None) -> None:
         super().__init__(config)
         self.phase = "unjoined"
         self.leads = False
@@ -155,6 +166,15 @@ class ClassicClient(GroupClient):
         self._claims: dict[str, Claim] = {}
         self._owned_since = _NO_GENERATION
         self._revoking: list[OwnedPartition] | None = None
+        self._membership = membership
+
+    def start(self, node: SimulatedNode) -> None:
+        super().start(node)
+        known = self._membership
+        if known is not None:
+            self.phase, self.member_id, self.leads = "stable", known.member_id, known.leads
+            self.epoch = self._owned_since = known.generation
+            self.take(list(known.owned))
 
     def version(self, kind: type[Message]) -> int:
         version = self.config.versions.get(kind)
@@ -246,7 +266,11 @@ class ClassicClient(GroupClient):
             generation_id=self._owned_since,
         )
         metadata = _INT16.pack(_SUBSCRIPTION_VERSION) + subscription.encode(version=_SUBSCRIPTION_VERSION)
-        names = ["cooperative-sticky", "range"] if self.config.cooperative else ["range"]
+        if self.config.subscription is not None:
+            metadata = self.config.subscription
+        names = self.config.assignors or (
+            ("cooperative-sticky", "range") if self.config.cooperative else ("range",)
+        )
         return [JoinGroupRequestProtocol(name=name, metadata=metadata) for name in names]
 
     def _joined(self, response: JoinGroupResponse) -> None:
@@ -304,7 +328,7 @@ class ClassicClient(GroupClient):
             case error if error in REDISCOVER:
                 self.lose_coordinator()
             case _:
-                self.stop()
+                self.fail(error)
 
     def _assignments(self, response: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
         assign = (
@@ -319,7 +343,8 @@ class ClassicClient(GroupClient):
                 assigned_partitions=[
                     ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=indexes)
                     for topic, indexes in by_topic.items()
-                ]
+                ],
+                user_data=self.config.assignment_data,
             )
             data = _INT16.pack(_SUBSCRIPTION_VERSION) + assignment.encode(version=_SUBSCRIPTION_VERSION)
             rows.append(SyncGroupRequestAssignment(member_id=member_id, assignment=data))
@@ -393,7 +418,7 @@ class ClassicClient(GroupClient):
             case error if error in REDISCOVER:
                 self.lose_coordinator()
             case ErrorCode.FENCED_INSTANCE_ID | ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
-                self.stop()
+                self.fail(error)
             case _:
                 if self.phase == "unjoined":
                     self._retry()

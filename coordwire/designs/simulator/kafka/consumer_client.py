@@ -123,7 +123,7 @@ class ConsumerClient(GroupClient):
     def _answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
         self._is_asking = False
         if response.error_code:
-            self._refused(ErrorCode(response.error_code))
+            self._refused(ErrorCode(response.error_code), response.error_message or "")
             return
         self.member_id = response.member_id or self.member_id
         self.epoch = response.member_epoch
@@ -136,7 +136,7 @@ class ConsumerClient(GroupClient):
         self._schedule(self._interval_ms)
         self._reconcile()
 
-    def _refused(self, error: ErrorCode) -> None:
+    def _refused(self, error: ErrorCode, text: str) -> None:
         self._says_all = True
         match error:
             case ErrorCode.FENCED_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
@@ -149,7 +149,7 @@ class ConsumerClient(GroupClient):
             case error if error in REDISCOVER:
                 self.lose_coordinator()
             case _:
-                self.stop()
+                self.fail(error, text)
 
     def _lose(self) -> None:
         self.epoch = _JOIN

@@ -66,6 +66,9 @@ class GroupClientConfig:
     coordinators: names of the nodes to ask first. regex: a pattern of topics, KIP-848 only. cooperative: the
     classic protocol's incremental rebalance (KIP-429). stubborn: it never gives up a partition that it
     shall give up (a callback that hangs). versions: of requests, where not the newest that the model has.
+    assignors: the classic protocol's by name, where they are not range, or cooperative-sticky before range;
+    assignment_data: what a custom one adds to each member's assignment. subscription: bytes that a client
+    of its own writes in place of the model's.
     """
 
     group_id: str = "group"
@@ -84,12 +87,16 @@ class GroupClientConfig:
     assignor: str | None = None
     stubborn: bool = False
     versions: Mapping[type[Message], int] = field(default_factory=dict)
+    assignors: tuple[str, ...] = ()
+    assignment_data: bytes | None = None
+    subscription: bytes | None = None
 
 
 class GroupClient(Process):
     """A member's client. owned: partitions with the offset of the next record to read.
 
-    is_done: it has failed for good, or left; it then sends nothing more.
+    is_done: it has failed for good, or left; it then sends nothing more. failure: the error with which it
+    failed, and its text, "" where the answer has none.
     """
 
     def __init__(self, config: GroupClientConfig) -> None:
@@ -102,6 +109,7 @@ class GroupClient(Process):
         self.member_id = ""
         self.epoch = -1
         self.is_done = False
+        self.failure: tuple[ErrorCode, str] | None = None
         self.link: Link | None = None
         self._has_coordinator = False
         self._callbacks: dict[int, tuple[Answered, int]] = {}
@@ -166,6 +174,11 @@ class GroupClient(Process):
         if self.link is not None:
             self.link.close()
             self.link = None
+
+    def fail(self, error: ErrorCode, text: str = "") -> None:
+        """The client can't go on after this answer."""
+        self.failure = error, text
+        self.stop()
 
     # --- the coordinator ---
 
