@@ -20,7 +20,7 @@ CASES = [
     (["coordwire", ""], set(COMMANDS)),
     (["coordwire", "dec"], {"decode"}),
     (["coordwire", "decode", "--client"], {"--client-id"}),
-    (["coordwire", "timeline", "--format", ""], {"story", "json"}),
+    (["coordwire", "timeline", "--format", ""], {"html", "json", "story"}),
     (["coordwire", "timeline", "--jo"], set()),
     (["coordwire", "timeline", "--format", "s"], {"story"}),
     (["coordwire", "segment", ""], set(VERBS)),

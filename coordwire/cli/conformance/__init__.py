@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 
-from coordwire.cli.conformance import codec
+from coordwire.cli.conformance import broker, codec
 
 VERBS = {
+    "broker": "judge a broker by cases, which remove what they make",
     "codec": "judge a reader and writer of messages, a process that answers lines",
 }
 
@@ -20,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="KIND", required=True)
     for name, summary in VERBS.items():
         command = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        codec.configure(command)
+        (broker if name == "broker" else codec).configure(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    return codec.run(options)
+    return broker.run(options) if options.verb == "broker" else codec.run(options)

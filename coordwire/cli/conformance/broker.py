@@ -1,0 +1,75 @@
+"""`coordwire conformance broker HOST:PORT`: a broker, judged by cases over the network."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure
+from coordwire.cli.conformance import run_options
+
+if TYPE_CHECKING:
+    from coordwire.client import ClientSettings
+    from coordwire.conformance.broker.cases import BrokerCase
+    from coordwire.conformance.results import KnownFailures, Results
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "broker", metavar="BROKER", nargs="?", help="HOST:PORT, or several: HOST:PORT,HOST:PORT"
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="Kafka's client.properties: TLS, SASL, times"
+    )
+    parser.add_argument("--list", action="store_true", help="show the cases, and run none")
+    run_options.configure(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from coordwire.client import ClientError
+    from coordwire.conformance.broker.run import selected
+
+    cases = selected(options.only)
+    if not cases:
+        raise Failure(f"conformance: no case has the address {' or '.join(options.only)}")
+    if options.list:
+        _show(cases)
+        return 0
+    if options.broker is None:
+        raise Failure("conformance: expected the broker's HOST:PORT")
+    known = run_options.known_failures(options)
+    try:
+        results = asyncio.run(_run(options, cases, known))
+    except ClientError as error:
+        raise Failure(f"conformance: {shown(str(error))}") from None
+    return run_options.finish(results, options)
+
+
+def _show(cases: Sequence[BrokerCase]) -> None:
+    for case in cases:
+        level = "recommended" if case.recommended else "required"
+        print(f"{case.address}  ({level}, {case.document})")
+        print(f"    {case.rule}\n    asked: {case.question}\n    Kafka: {case.answer}")
+
+
+async def _run(options: argparse.Namespace, cases: Sequence[BrokerCase], known: KnownFailures) -> Results:
+    from coordwire.conformance.broker.run import judged
+    from coordwire.conformance.results import Results
+
+    results = Results(f"the broker at {options.broker}", known, options.only)
+    await run_options.collect(results, judged(_settings(options), cases), len(cases))
+    return results
+
+
+def _settings(options: argparse.Namespace) -> ClientSettings:
+    from coordwire.client import ClientSettings, addresses, read_properties, settings_of
+
+    if options.config is None:
+        return ClientSettings(bootstrap=addresses(options.broker), retries=20)
+    return settings_of(read_properties(options.config), bootstrap=options.broker)

@@ -1,0 +1,15 @@
+"""A broker, judged by cases over the network.
+
+    cases.py             a case: its address, its document, what is asked, and the rule that is checked
+    stage.py             what a case works with: clients, names, topics, checks; it removes what it made
+    run.py               all of a run
+    framing.py           frames and versions
+    classic_groups.py    groups of the classic protocol
+    classic_rules.py     what they refuse, and how they are listed and deleted
+    consumer_groups.py   groups of KIP-848
+    offsets.py           committed offsets
+    transactions.py      producers and transactions
+
+Rules: a case checks a rule, not bytes: ids, times and texts differ between brokers. It has names of its own,
+with a random prefix, and touches nothing else. Apache Kafka 4.3 and 4.4 pass every case.
+"""

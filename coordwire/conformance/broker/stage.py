@@ -1,0 +1,260 @@
+"""What a case works with: clients of the cluster, names of its own, requests from plain values, checks.
+
+Strategy: requests go by `coordwire.client` where they belong. Every name begins with the run's random prefix,
+and is remembered; leaving the stage ends members, transactions, groups and topics of these names, and nothing
+else. Rule: what a broker keeps until it expires (the state of a transactional id) can't be removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from coordwire.client import Client, ClientSettings, connect, open_stream
+from coordwire.client.streams import Stream
+from coordwire.codec import Struct
+from coordwire.enums import ErrorCode
+from coordwire.errors import CoordwireError
+from coordwire.messages import find_message
+from coordwire.messages.keys import FACTS
+
+__all__ = ["Broken", "Lacking", "Stage", "code_name"]
+
+API_KEYS = {facts.name: key for key, facts in FACTS.items()}
+PATIENCE = 15.0
+"""Seconds that `until` waits."""
+
+UNSETTLED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
+"""Errors of a coordinator that is asked again."""
+
+
+class Broken(CoordwireError):
+    """The broker has broken a case's rule."""
+
+
+class Lacking(CoordwireError):
+    """The broker lacks what a case is about."""
+
+
+def code_name(code: int) -> str:
+    """An error's name, as UNKNOWN_MEMBER_ID; its number if it has none."""
+    return ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
+
+
+def message_of(cls: type[Struct], values: Mapping[str, Any]) -> Any:
+    """A message from plain values, by the names of its fields."""
+    fields = {field.name: field for field in cls._layout_.fields}
+    result = cls()
+    for name, value in values.items():
+        struct = fields[name].struct
+        if struct is not None and value is not None:
+            value = (
+                [message_of(struct, item) for item in value]
+                if fields[name].array
+                else message_of(struct, value)
+            )
+        setattr(result, name, value)
+    return result
+
+
+class Stage:
+    """A case's surroundings, to be used in `async with`. prefix: of all names; differences: where the broker
+    answered within the rule but otherwise than Kafka."""
+
+    def __init__(self, settings: ClientSettings, prefix: str) -> None:
+        self.settings = settings
+        self.prefix = prefix
+        self.differences: list[str] = []
+        self._clients: list[Client] = []
+        self._streams: list[Stream] = []
+        self._groups: dict[str, set[str]] = {}
+        self._consumer_groups: set[str] = set()
+        self._topics: list[str] = []
+        self._transactional_ids: list[str] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.client()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._remove()
+        finally:
+            await self._close()
+
+    # --- names ---
+
+    def group(self) -> str:
+        """The name of a group that isn't there."""
+        name = f"{self.prefix}-group-{len(self._groups)}"
+        self._groups[name] = set()
+        return name
+
+    def transactional_id(self) -> str:
+        """A transactional id that isn't there."""
+        name = f"{self.prefix}-transaction-{len(self._transactional_ids)}"
+        self._transactional_ids.append(name)
+        return name
+
+    async def topic(self, partitions: int = 1) -> str:
+        """A new topic, whose partitions have leaders."""
+        name = f"{self.prefix}-topic-{len(self._topics)}"
+        self._topics.append(name)
+        topic = {"name": name, "num_partitions": partitions, "replication_factor": -1}
+        answer = await self.ask("CreateTopics", topics=[topic], timeout_ms=10_000)
+        self.error("CreateTopics", answer.topics[0].error_code, "NONE")
+
+        async def led() -> bool:
+            (topic_answer,) = (await self._metadata([name])).topics
+            return len(topic_answer.partitions) == partitions and not any(
+                part.error_code for part in [topic_answer, *topic_answer.partitions]
+            )
+
+        await self.until(led, "the new topic's partitions have leaders")
+        return name
+
+    async def topic_id(self, name: str) -> UUID:
+        answer = await self._metadata([name])
+        result: UUID = answer.topics[0].topic_id
+        return result
+
+    async def _metadata(self, topics: list[str]) -> Any:
+        names = [{"name": name} for name in topics]
+        return await self.ask("Metadata", topics=names, allow_auto_topic_creation=False)
+
+    # --- requests ---
+
+    async def client(self) -> Client:
+        """A client with connections of its own: a broker answers those of one connection in their order."""
+        client = connect(self.settings)
+        self._clients.append(client)
+        return await client.__aenter__()
+
+    async def stream(self) -> Stream:
+        """A connection to the first of the brokers, for bytes."""
+        stream = await open_stream(self.settings.bootstrap[0], self.settings)
+        self._streams.append(stream)
+        return stream
+
+    async def ask(self, api: str, *, at: int | None = None, by: Client | None = None, **values: Any) -> Any:
+        """The answer to a request of these values. at: its version, the newest by default; by: another client
+        than the stage's own. A coordinator that is not ready is asked again."""
+        cls: Any = find_message(API_KEYS[api], "request")
+        message = message_of(cls, values)
+        client = by or self._clients[0]
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            answer: Any = await client.request(message, version=at)
+            code = getattr(answer, "error_code", 0)
+            if code_name(code) not in UNSETTLED or asyncio.get_running_loop().time() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        if api == "JoinGroup" and answer.member_id:
+            self._groups[message.group_id].add(answer.member_id)
+        if api == "ConsumerGroupHeartbeat" and answer.member_id and not answer.error_code:
+            self._groups[message.group_id].add(answer.member_id)
+            self._consumer_groups.add(message.group_id)
+        return answer
+
+    def later(self, work: Awaitable[Any]) -> asyncio.Task[Any]:
+        """Do something meanwhile."""
+        task = asyncio.ensure_future(work)
+        self._tasks.append(task)
+        return task
+
+    async def versions(self) -> dict[str, tuple[int, int]]:
+        """The broker's versions by API."""
+        session = await self._clients[0].session()
+        names = {key: name for name, key in API_KEYS.items()}
+        return {
+            names[key]: (offered.first, offered.last)
+            for key, offered in session.versions.items()
+            if key in names
+        }
+
+    # --- checks ---
+
+    def error(self, subject: str, code: int, expected: str, *allowed: str) -> None:
+        """Check an error code. expected: Kafka's; allowed: others within the rule. Raises `Broken`."""
+        name = code_name(code)
+        if name in allowed:
+            self.differences.append(f"{subject}: {name}, where Kafka answers {expected}")
+        elif name != expected:
+            raise Broken(f"{subject}: {name}, not {expected}")
+
+    def equal(self, subject: str, value: object, expected: object) -> None:
+        """Check a value. Raises `Broken`."""
+        if value != expected:
+            raise Broken(f"{subject}: {value!r}, not {expected!r}")
+
+    def true(self, condition: bool, reason: str) -> None:
+        """Check a condition. reason: what is wrong without. Raises `Broken`."""
+        if not condition:
+            raise Broken(reason)
+
+    async def until(self, check: Callable[[], Awaitable[bool]], subject: str) -> None:
+        """Wait for something. Raises `Broken` after `PATIENCE`."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not await check():
+            if asyncio.get_running_loop().time() > deadline:
+                raise Broken(f"not within {PATIENCE:g} s: {subject}")
+            await asyncio.sleep(0.05)
+
+    # --- the end ---
+
+    async def _remove(self) -> None:
+        for step in (self._end_transactions, self._end_members, self._delete_groups, self._delete_topics):
+            with suppress(CoordwireError):
+                await step()
+
+    async def _end_transactions(self) -> None:
+        for name in self._transactional_ids:
+            await self.ask("InitProducerId", transactional_id=name, transaction_timeout_ms=1000)
+
+    async def _end_members(self) -> None:
+        for group, members in self._groups.items():
+            if group in self._consumer_groups:
+                for member in members:
+                    await self.ask(
+                        "ConsumerGroupHeartbeat", group_id=group, member_id=member, member_epoch=-1
+                    )
+            elif members:
+                identities = [{"member_id": member} for member in members]
+                await self.ask("LeaveGroup", group_id=group, members=identities)
+
+    async def _delete_groups(self) -> None:
+        if self._groups:
+            await self.ask("DeleteGroups", groups_names=list(self._groups))
+
+    async def _delete_topics(self) -> None:
+        if not self._topics:
+            return
+        await self.ask("DeleteTopics", topic_names=self._topics, timeout_ms=10_000)
+
+        async def are_gone() -> bool:
+            answer = await self._metadata(self._topics)
+            return all(topic.error_code for topic in answer.topics)
+
+        await self.until(are_gone, "the topics are deleted")
+
+    async def _close(self) -> None:
+        for stream in self._streams:
+            await stream.close()
+        for client in self._clients:
+            await client.close()

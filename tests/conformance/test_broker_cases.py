@@ -1,0 +1,171 @@
+"""`coordwire conformance broker`: Apache Kafka and our broker pass every case, and every case finds a bug.
+
+Strategy: the bugs are those of `broker_plants`, a tap or a relay before our broker. Rules: a case without a
+plant fails the tests; a run leaves nothing, and touches nothing that it didn't make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordwire.broker import Broker, BrokerConfig
+from coordwire.client import ClientSettings, addresses, connect_sync
+from coordwire.conformance.broker import framing, stage
+from coordwire.conformance.broker.cases import BrokerCase
+from coordwire.conformance.broker.run import judged, selected
+from coordwire.conformance.results import CaseResult, CaseVerdict
+from coordwire.messages import ListGroupsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
+from coordwire.tap import Tap
+from tests.cli.conftest import Run, run
+from tests.conformance.broker_plants import BYTE_PLANTS, PLANTS, Relay, script
+from tests.interop.broker import Broker as Kafka
+from tests.interop.broker import Java
+from tests.interop.conftest import give_up
+from tests.interop.maven import COMPLETE, CURRENT, Unavailable
+
+__all__ = ["run"]
+
+CASES = {case.address: case for case in selected(())}
+
+
+async def results_of(bootstrap: str, cases: Iterable[BrokerCase]) -> list[CaseResult]:
+    settings = ClientSettings(bootstrap=addresses(bootstrap), retries=20)
+    return [result async for result in judged(settings, list(cases))]
+
+
+def test_addresses_are_unique_and_cases_say_what_they_are_about() -> None:
+    every = selected(())
+    assert len(every) == len(CASES) > 120
+    for case in every:
+        assert re.fullmatch(r"[a-z]+(/[a-z]+)+/[1-9][0-9]*", case.address)
+        assert re.match(r"KIP-\d+$|https://kafka\.apache\.org/", case.document)
+        assert case.question
+        assert case.answer
+        assert case.rule.endswith(".")
+
+
+def state(bootstrap: str) -> dict[str, Any]:
+    """What a cluster has, but for the coordinators' logs."""
+    with connect_sync(bootstrap) as client:
+        topics = client.request(MetadataRequest(topics=None)).topics
+        groups = client.request(ListGroupsRequest()).groups
+        mine = [OffsetFetchRequestTopic(name="mine", partition_indexes=[0])]
+        offsets = client.request(OffsetFetchRequest(group_id="mine", topics=mine), version=7)
+    return {
+        "topics": sorted(topic.name for topic in topics if not topic.is_internal),
+        "groups": sorted(group.group_id for group in groups),
+        "offset": offsets.topics[0].partitions[0].committed_offset,
+    }
+
+
+def commit(bootstrap: str) -> None:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
+    topics = [OffsetCommitRequestTopic(name="mine", partitions=[partition])]
+    with connect_sync(bootstrap) as client:
+        client.request(OffsetCommitRequest(group_id="mine", topics=topics), version=7)
+
+
+def test_our_broker_passes_and_is_left_as_it_was(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "out.json"
+    with Broker.in_thread(topics={"mine": 1}) as broker:
+        commit(broker.bootstrap)
+        before = state(broker.bootstrap)
+        result = run("conformance", "broker", broker.bootstrap, "--json", report)
+        assert state(broker.bootstrap) == before
+    assert before == {"topics": ["mine"], "groups": ["mine"], "offset": 3}
+    assert (result.status, result.err) == (0, "")
+    assert result.text.splitlines()[-1] == "passed"
+    cases = json.loads(report.read_text())["cases"]
+    assert {case["address"]: case["verdict"] for case in cases} == dict.fromkeys(CASES, "strict pass")
+
+
+@pytest.mark.maven
+@pytest.mark.long
+@pytest.mark.parametrize("release", [CURRENT, COMPLETE])
+def test_apache_kafka_passes_and_is_left_as_it_was(release: str, tmp_path: Path) -> None:
+    settings = {
+        f"{log}.replication.factor": "1"
+        for log in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    }
+    try:
+        java = Java(release)
+    except Unavailable as error:
+        give_up(error)
+    settings |= {"transaction.state.log.min.isr": "1", "share.coordinator.state.topic.min.isr": "1"}
+    (tmp_path / "data").mkdir()
+    with Kafka(java, tmp_path / "data", settings) as kafka:
+        before = state(kafka.address)
+        results = asyncio.run(results_of(kafka.address, CASES.values()))
+        after = state(kafka.address)
+    assert [(one.address, one.reason) for one in results if one.verdict is not CaseVerdict.STRICT_PASS] == []
+    assert after == before
+
+
+def test_every_case_has_a_planted_bug() -> None:
+    assert PLANTS.keys() | BYTE_PLANTS.keys() == CASES.keys()
+    assert not PLANTS.keys() & BYTE_PLANTS.keys()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PATIENCE", 1.5)
+    monkeypatch.setattr(framing, "WAIT", 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("address", PLANTS)
+def test_a_planted_bug_is_found(address: str) -> None:
+    async def play() -> list[CaseResult]:
+        async with Broker() as broker, Tap(broker.bootstrap, script=script(PLANTS[address]())) as tap:
+            return await results_of(tap.bootstrap, [CASES[address]])
+
+    (result,) = asyncio.run(play())
+    assert result.verdict is CaseVerdict.FAIL
+    assert result.reason
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("address", BYTE_PLANTS)
+def test_a_bug_in_bytes_is_found(address: str) -> None:
+    async def play() -> list[CaseResult]:
+        async with Broker() as broker:
+            port = int(broker.bootstrap.rpartition(":")[2])
+            async with Relay(port, BYTE_PLANTS[address]) as relay:
+                return await results_of(f"127.0.0.1:{relay.port}", [CASES[address]])
+
+    (result,) = asyncio.run(play())
+    assert result.verdict is CaseVerdict.FAIL
+
+
+def test_what_a_broker_lacks_is_skipped(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "out.json"
+    with Broker.in_thread(config=BrokerConfig(as_of="3.9")) as broker:
+        run("conformance", "broker", broker.bootstrap, "--only", "groups/consumer/join", "--json", report)
+    cases = json.loads(report.read_text())["cases"]
+    reasons = {case["reason"] for case in cases}
+    assert reasons == {f"the broker lacks ConsumerGroupHeartbeat {version}" for version in (0, 1)}
+
+
+def test_usage(run: Run) -> None:
+    result = run("conformance", "broker", "--list", "--only", "groups/classic/join/1")
+    assert result.status == 0
+    assert result.text.splitlines()[0] == "groups/classic/join/1  (required, KIP-394)"
+    for words, reason in [
+        ([], "expected the broker's HOST:PORT"),
+        (["--only", "nothing", "127.0.0.1:1"], "no case has the address nothing"),
+        (["127.0.0.1:1"], "127.0.0.1:1"),
+    ]:
+        result = run("conformance", "broker", *words)
+        assert (result.status, result.out) == (2, b"")
+        assert reason in result.err
