@@ -18,6 +18,8 @@ were seen.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -71,6 +73,11 @@ def _leaves_none_out(attempt: _Attempt) -> bool:
         if len(set(topics)) < len(topics):
             return True
     return False
+
+
+def _most_of_a_topic(parts: set[TopicPartition]) -> int:
+    """How many partitions the topic has that has the most."""
+    return max(Counter(part.topic.partition("/")[0] for part in parts).values(), default=0)
 
 
 class StartedGroup:
@@ -423,8 +430,11 @@ class StartedGroup:
             attempt.covers = True  # so the others have nothing
             owners, self._owners = self._owners, {}
             leaves_none_out = _leaves_none_out(attempt)
+            names, most = sorted(attempt.stopped), _most_of_a_topic(attempt.started)
             for missing in list((self._missing if leaves_none_out else owners).values()):
-                if missing.member.assigned or (leaves_none_out and missing.name not in attempt.stopped):
+                would_have_some = bisect_left(names, missing.name) < most  # ranges go in the order of names
+                has_had_some = bool(missing.member.assigned) and would_have_some
+                if has_had_some or (leaves_none_out and missing.name not in attempt.stopped):
                     at = min(missing.deadline_ns, attempt.began.time_ns or 0)
                     self._remove(missing, place.at(at), "session_timeout")
                     self._explain(attempt)
