@@ -209,13 +209,14 @@ def _commands(path: Path) -> None:
 
 def command_words() -> Iterator[list[str]]:
     """The words of every command that has a help of its own."""
-    from coordwire.cli.__main__ import COMMANDS  # what there is
-    from coordwire.cli.segment import VERBS
+    from coordwire.cli import conformance, segment  # what there is
+    from coordwire.cli.__main__ import COMMANDS
 
+    verbs = {"segment": segment.VERBS, "conformance": conformance.VERBS}
     yield []
     for name in COMMANDS:
         yield [name]
-        yield from ([name, verb] for verb in (VERBS if name == "segment" else ()))
+        yield from ([name, verb] for verb in verbs.get(name, ()))
 
 
 def _help(words: list[str]) -> str:

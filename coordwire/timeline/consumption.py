@@ -67,8 +67,7 @@ class Consumption:
 
     def _give_up(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """One consumer less; the limit of gaps must not choose by the order of a set."""
-        if self._sharers and not self._sharers.keys().isdisjoint(partitions):
-            shared = sorted(self._sharers.keys() & partitions)
+        if self._sharers and (shared := sorted(part for part in partitions if part in self._sharers)):
             partitions -= frozenset(shared)
             for partition in shared:
                 self._leaves_to_sharers(member_id, partition, time_ns)
@@ -174,7 +173,7 @@ class Consumption:
             self.has(heir, partitions, time_ns)
         else:
             self._of[heir] = self._of.pop(member_id)
-            for partition in self._sharers.keys() & partitions if self._sharers else ():
+            for partition in [part for part in partitions if part in self._sharers] if self._sharers else ():
                 since = self._sharers[partition].since
                 if member_id in since:
                     since[heir] = since.pop(member_id)

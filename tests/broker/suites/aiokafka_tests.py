@@ -69,8 +69,10 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
 
 
 def _files(source: Path, python: Path, names: tuple[str, ...]) -> None:
-    groups = replace(BrokerConfig().groups, min_session_timeout_ms=6_000)  # Kafka's own, which a test needs
-    config = BrokerConfig(num_partitions=2, groups=groups)
+    quick = replace(
+        BrokerConfig().coordinator, min_session_timeout_ms=6_000
+    )  # Kafka's own, which a test needs
+    config = BrokerConfig(num_partitions=2, coordinator=quick)
     with tempfile.TemporaryDirectory() as work, Broker.in_thread(config=config) as broker:
         shutil.copytree(source / "tests", Path(work) / "tests")
         shutil.copy(source / "pyproject.toml", work)
