@@ -39,7 +39,7 @@ COMMANDS = {
     "completion": "print a script that completes command lines in bash, zsh or fish",
 }
 EXAMPLES = {
-    "": "decode --format line incident.pcap",
+    "": "timeline incident.pcap",
     "decode": "decode --format line --errors incident.pcap",
     "encode": "encode --to frames incident.jsonl",
     "explain": "explain 0000000e0012000000000007000474696c6c",
@@ -54,7 +54,7 @@ EXAMPLES = {
     "serve": "serve --topic orders:3 --port 9092",
     "tap": "tap --to localhost:9092 --save traffic.pcapng",
     "replay": "replay traffic.pcapng --to localhost:9092 --yes",
-    "call": "call localhost:9092 DescribeGroups groups=payments",
+    "call": "call localhost:9092 Metadata topics.name=orders",
     "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "rehearse": "rehearse --group payments /var/kafka",
@@ -340,7 +340,9 @@ def _parser(
 ) -> argparse.ArgumentParser:
     """The parser of the command line, with the arguments of the commands whose modules these are. names: of
     the commands that it knows."""
-    parser = _Parser(prog="coordwire", description="Read and speak Apache Kafka's wire protocol.")
+    parser = _Parser(
+        prog="coordwire", description="Read and speak Apache Kafka's wire protocol. COMMAND --help says more."
+    )
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     parser.set_defaults(whole_parser=whole_parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)

@@ -61,7 +61,7 @@ def test_sessions_of_members_that_ask_nobody_end_at_the_named_coordinator() -> N
     events = script.events(ends=True)
     assert out(events) == {"a-id": 21.0, "b-id": 21.0, "c-id": 21.0}
     assert [event.until_ns for event in only(events, BrokerAway)] == [None]
-    assert "no member is left since 22:13:32.5" in "\n".join(story_lines(events))
+    assert "no member is left; the last one was last seen at 22:13:32.5" in "\n".join(story_lines(events))
 
 
 def test_while_no_other_is_named_nobody_is_out() -> None:

@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--member",
         action="append",
         metavar="ID",
-        help="frames that name this member id or instance id; as --group, or CLIENT/ID as timelines show it",
+        help="frames that name this member id or instance id; as --group, or CLIENT/ID, the id shortened",
     )
     group.add_argument(
         "--client-id",

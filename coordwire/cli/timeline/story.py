@@ -110,7 +110,7 @@ class StoryFormat:
         worst = max((block.contents for block in blocks), key=lambda story: story.weight(story.worst_row))
         several = len(blocks) > 1
         if self._rebalance is not None:
-            return " --events"
+            return f"{worst.group_option if several or self._of_groups else ''} --events"
         if self._summary or self._by_events or self._is_part:
             return ""
         return worst.next_options(names_group=several or self._of_groups)

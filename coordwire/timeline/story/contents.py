@@ -181,10 +181,10 @@ class StoryContents:
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
 
     def without_members(self) -> str:
-        """Since when no member is in, where the last one was lost; "" where any is, or the last one left."""
+        """That no member is in, where the last one was lost; "" where any is, or the last one left."""
         last = self._last_departure()
         since_ns = None if last is None else self._since_ns(last)
-        return f"no member is left since {clock(since_ns)}" if since_ns else ""
+        return f"no member is left; the last one was last seen at {clock(since_ns)}" if since_ns else ""
 
     def _last_departure(self) -> MemberLeft | None:
         """That of the last member, if it was lost."""
@@ -243,9 +243,14 @@ class StoryContents:
         """The rebalance with the longest gap, else the longest; None if there are none."""
         return max(self.rows, key=self.weight, default=None)
 
+    @property
+    def group_option(self) -> str:
+        """The option of `coordwire timeline` that selects the group."""
+        return f" --group {shlex.quote(shown(self.totals.group))}"
+
     def next_options(self, *, names_group: bool) -> str:
         """The options of `coordwire timeline` that show more: the most costly rebalance, else the events."""
-        of_group = f" --group {shlex.quote(shown(self.totals.group))}" if names_group else ""
+        of_group = self.group_option if names_group else ""
         row = self.worst_row
         return of_group + (" --events" if row is None else f" --rebalance {row.first}")
 

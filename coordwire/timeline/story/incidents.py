@@ -240,11 +240,13 @@ def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbe
     match None if ending is None else ending.how:
         case "closed":
             deed = "closed or was killed (static)" if static else "ended without leaving"
-            text = f"{names} {deed}{_packets(packets, 'FIN')}"
+            text = f"{names} {deed}{_packets(packets, 'FIN in packet')}"
         case "reset":
-            text = f"{names} ended without leaving{_packets(packets, 'RST')}"
+            text = f"{names} ended without leaving{_packets(packets, 'RST in packet')}"
         case "closed_by_broker":
-            text = f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN')}"
+            text = (
+                f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN in packet')}"
+            )
         case "open" if ending is not None and ending.unanswered_ns is not None:
             unanswered = [event.ending.unanswered_packet for event in group if event.ending]
             text = f"the coordinator did not answer {names} since {clock(ending.unanswered_ns)}"
