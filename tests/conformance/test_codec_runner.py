@@ -20,7 +20,9 @@ from tests.cli.conftest import Result, Run, run
 
 __all__ = ["run"]
 
-ADAPTOR = Path(__file__).parents[2] / "conformance" / "adaptors" / "python" / "codec.py"
+CONFORMANCE = Path(__file__).parents[2] / "conformance"
+DATA = CONFORMANCE / "data"
+ADAPTOR = CONFORMANCE / "adaptors" / "python" / "codec.py"
 HEARTBEAT = "hostile/heartbeat-request/v4"
 VICTIM = f"{HEARTBEAT}/groupId/length-greatest"
 VALID = "messages/heartbeat-request/v4/sample"
@@ -44,20 +46,14 @@ def codec(run: Run, tmp_path: Path) -> CodecRun:
     """Run the example with lines put into its loop: `codec("dies", VICTIM)`."""
 
     def codec(fault: str = "", case: str = VICTIM, *options: object) -> Result:
-        hex_text = next(vectors(folder(), [case]))["hex"]
+        hex_text = next(vectors(DATA, [case]))["hex"]
         text = ADAPTOR.read_text().replace(LOOP, LOOP + FAULTS.get(fault, ""))
         path = tmp_path / "codec.py"
         path.write_text(f"CASE = {json.dumps(json.dumps({'hex': hex_text})[1:-1])}\n{text}".replace(
             "from __future__ import annotations\n", ""))  # fmt: skip
-        return run("conformance", "codec", *options, "--", sys.executable, path)
+        return run("conformance", "codec", "--vectors", DATA, *options, "--", sys.executable, path)
 
     return codec
-
-
-def folder() -> Path:
-    found = repository()
-    assert found is not None
-    return found
 
 
 def test_the_example_is_as_kafka(codec: CodecRun) -> None:
@@ -131,7 +127,7 @@ def test_known_failures_do_not_go_stale(codec: CodecRun, tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_started_ends_the_run(run: Run, command: list[str], reason: str) -> None:
-    result = run("conformance", "codec", "--only", VICTIM, "--", *command)
+    result = run("conformance", "codec", "--vectors", DATA, "--only", VICTIM, "--", *command)
     assert (result.status, result.out) == (2, b"")
     assert reason in result.err
     assert "\x1b" not in result.err
@@ -145,7 +141,7 @@ def test_usage(run: Run, tmp_path: Path) -> None:
         (["--memory", "much"], "expected a size such as 4GB, got 'much'"),
     ]
     for options, reason in usages:
-        result = run("conformance", "codec", *options, "--", "true")
+        result = run("conformance", "codec", "--vectors", DATA, *options, "--", "true")
         assert result.status == 2
         assert reason in result.err
     (tmp_path / "messages.jsonl").write_text("[]\n")
@@ -197,3 +193,8 @@ def test_verdicts_on_what_was_written() -> None:
     assert together(passed, lacks) == passed
     assert together(lacks, failed) == failed
     assert together(passed, failed) == failed
+
+
+def test_a_clone_has_the_vectors() -> None:
+    """None where the package is installed apart from its repository."""
+    assert repository() in (None, DATA)

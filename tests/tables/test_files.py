@@ -114,5 +114,5 @@ def test_options() -> None:
     ]:
         with pytest.raises(CoordwireError, match=name):
             parse_options({name: text})
-    with pytest.raises(CoordwireError, match=r"there are batchSize, .*startingOffset"):
+    with pytest.raises(CoordwireError, match=r"there are apis, batchSize, .*startingOffset"):
         parse_options({"nmae": ""})
