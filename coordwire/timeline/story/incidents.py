@@ -10,8 +10,8 @@ broker is away) is none.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from coordwire.timeline.events import (
     GroupConverted,
     GroupDeleted,
     GroupEvent,
+    Idle,
     LagMeasured,
     MemberJoined,
     MemberLeft,
@@ -110,11 +111,12 @@ def incidents(
 ) -> list[Incident]:
     """All of a group, by time. members: the events of who was in, of all times; emptied: how it lost its last
     member."""
+    costs = _Costs(rows)
     problems = [
         *_outages(events),
         *_holes(events, numbers),
-        *_departures(events, members, rows, numbers, emptied),
-        *_left_for_a_reason(events, rows, numbers),
+        *_departures(events, members, costs, numbers, emptied),
+        *_left_for_a_reason(events, costs, numbers),
         *_long(events, rows, numbers),
         *_refusals(events, members, numbers),
         *_beyond(events),
@@ -164,7 +166,7 @@ def _holes(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Inc
 def _departures(
     events: Iterable[GroupEvent],
     members: Iterable[GroupEvent],
-    rows: Sequence[TableRow],
+    costs: _Costs,
     numbers: MemberNumbers,
     emptied: Emptied | None,
 ) -> Iterator[Incident]:
@@ -184,7 +186,7 @@ def _departures(
             together.append([event])
     for group in together:
         began_ns = min(_began_ns(event) for event in group)
-        cost_ns, cost = _cost(group, rows)
+        cost_ns, cost = costs.of(group)
         if emptied is not None and emptied.last in group:
             empty_ns = emptied.until_ns - emptied.since_ns
             cost_ns = max(cost_ns, empty_ns)
@@ -193,7 +195,7 @@ def _departures(
 
 
 def _left_for_a_reason(
-    events: Iterable[GroupEvent], rows: Sequence[TableRow], numbers: MemberNumbers
+    events: Iterable[GroupEvent], costs: _Costs, numbers: MemberNumbers
 ) -> Iterator[Incident]:
     """Members that left since they polled too late, or that an operator removed."""
     for event in events:
@@ -203,7 +205,7 @@ def _left_for_a_reason(
             packet = "" if event.packet is None else f" (packet {event.packet})"
             deed = "was removed by an admin's LeaveGroup" if _by_another(event) else "left"
             reason = f": {quoted(event.reason, 120)}" if event.reason else ""
-            cost_ns, cost = _cost([event], rows)
+            cost_ns, cost = costs.of([event])
             text = f"{numbers.name(event.member_id)} {deed}{reason}{packet}"
             yield Incident(event.time_ns or 0, [text, *cost], cost_ns)
 
@@ -298,25 +300,44 @@ def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbe
     return ""
 
 
-def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> tuple[int, list[str]]:
-    """For how long, and which partitions had no consumer in the rebalances that these members caused, or
-    since they were last seen alive."""
-    ids = {event.member_id for event in group}
-    times = [event.time_ns or 0 for event in group]
-    endings = [event.ending for event in group if event.ending is not None]
-    last_alive = {time_ns for ending in endings for time_ns in (ending.heard_ns, ending.ended_ns)}
-    gaps: Counter[TopicPartition] = Counter()
-    for row in rows:
-        caused = any(
-            part.member_id in ids and abs((part.began_ns or 0) - time_ns) <= TOGETHER_NS
-            for part in row.parts
-            for time_ns in times
-        )
-        for gap in (gap for part in row.parts for gap in part.idle):
-            if caused or gap.since_ns in last_alive:
-                partition = TopicPartition(gap.topic, gap.partition)
-                gaps[partition] = max(gaps[partition], gap.until_ns - gap.since_ns)
-    return _gap_text(gaps)
+class _Costs:
+    """What departures cost: by the rebalances that members caused, and by when they were last seen alive."""
+
+    def __init__(self, rows: Iterable[TableRow]) -> None:
+        self._caused: defaultdict[str | None, list[tuple[int, TableRow]]] = defaultdict(list)
+        self._since: defaultdict[int, list[Idle]] = defaultdict(list)
+        for row in rows:
+            for part in row.parts:
+                self._caused[part.member_id].append((part.began_ns or 0, row))
+                for gap in part.idle:
+                    self._since[gap.since_ns].append(gap)
+        for caused in self._caused.values():
+            caused.sort(key=_began)
+
+    def of(self, group: Sequence[MemberLeft]) -> tuple[int, list[str]]:
+        """For how long, and which partitions had no consumer, in the rebalances that these members caused or
+        since they were last seen alive."""
+        gaps: dict[TopicPartition, int] = {}
+        for gap in self._gaps(group):
+            partition = TopicPartition(gap.topic, gap.partition)
+            gaps[partition] = max(gaps.get(partition, 0), gap.until_ns - gap.since_ns)
+        return _gap_text(gaps)
+
+    def _gaps(self, group: Sequence[MemberLeft]) -> Iterator[Idle]:
+        times = [event.time_ns or 0 for event in group]
+        first_ns, last_ns = min(times) - TOGETHER_NS, max(times) + TOGETHER_NS
+        for event in group:
+            caused = self._caused.get(event.member_id, [])
+            begin = bisect_left(caused, first_ns, key=_began)
+            for _, row in caused[begin : bisect_right(caused, last_ns, key=_began)]:
+                yield from (gap for part in row.parts for gap in part.idle)
+            if event.ending is not None:
+                for time_ns in {event.ending.heard_ns, event.ending.ended_ns} - {None}:
+                    yield from self._since.get(time_ns or 0, ())
+
+
+def _began(caused: tuple[int, TableRow]) -> int:
+    return caused[0]
 
 
 def _gap_text(gaps: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
@@ -333,11 +354,14 @@ def _gap_text(gaps: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
 
 
 def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[Incident]:
-    """Long gaps that no other incident explains, one for all that ended with the same rebalance."""
+    """Long gaps that no other incident explains, one for all that ended with the same rebalance; not those of
+    a group without members."""
     costly = sorted(
         (incident.time_ns, incident.cost_ns) for incident in problems if 2 * incident.cost_ns >= LONG_NS
     )
     for row in rows:
+        if any(part.cause == "first_member" for part in row.parts):
+            continue
         gaps: dict[TopicPartition, int] = {}
         since_ns = 1 << 63
         for gap in (gap for part in row.parts for gap in part.idle):
