@@ -6,6 +6,7 @@ has as many partitions as assignments and commits show; one that neither shows h
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -138,10 +139,10 @@ def _member(record: MemberMetadata, assignors: tuple[str, ...]) -> RecordedMembe
 def _named(members: list[RecordedMember]) -> tuple[RecordedMember, ...]:
     """The members under names of their own, in the order of these."""
     members = sorted(members, key=lambda member: (member.name, member.record.member_id))
-    names = [member.name for member in members]
-    named, numbers = [], dict.fromkeys(names, 0)
+    shared = Counter(member.name for member in members)
+    named, numbers = [], Counter[str]()
     for member in members:
         numbers[member.name] += 1
-        name = f"{member.name} #{numbers[member.name]}" if names.count(member.name) > 1 else member.name
+        name = f"{member.name} #{numbers[member.name]}" if shared[member.name] > 1 else member.name
         named.append(replace(member, name=name))
     return tuple(named)

@@ -30,6 +30,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.messages.consumer_protocol import ConsumerProtocolAssignmentTopicPartition
+from tests.growth import assert_linear
 
 VERSION = b"\0\3"
 
@@ -195,6 +196,13 @@ def test_members_with_one_name_are_told_apart() -> None:
     assert [each.name for each in twins.members] == ["a #1", "a #2"]
     rolled = roll(twins, [RollStep("a #2"), RollStep("a #1")], CoordinatorConfig())
     assert rolled.is_complete
+
+
+def test_names_are_linear_in_the_members() -> None:
+    def members(n: int) -> list[MemberMetadata]:
+        return [member("app" if number % 2 else f"app-{number}", {}) for number in range(n)]
+
+    assert_linear(members, group, 200)
 
 
 def test_a_capture_shows_the_group_of_its_last_generation(tmp_path: Path) -> None:
