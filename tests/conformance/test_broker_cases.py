@@ -53,6 +53,31 @@ def test_addresses_are_unique_and_cases_say_what_they_are_about() -> None:
         assert case.rule.endswith(".")
 
 
+def test_the_page_says_how_many_there_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "conformance.md").read_text()
+    assert f"in {len(CASES)} cases" in page
+
+
+def test_a_member_that_cannot_be_removed_keeps_no_other() -> None:
+    async def play(bootstrap: str) -> None:
+        async with stage.Stage(ClientSettings(bootstrap=addresses(bootstrap), retries=0), "prefix") as played:
+            for _ in range(2):
+                await played.ask(
+                    "JoinGroup", at=3, group_id=played.group(), session_timeout_ms=10_000,
+                    rebalance_timeout_ms=10_000, protocol_type="consumer", protocols=[{"name": "range"}],
+                )  # fmt: skip
+
+    with Broker.in_thread() as broker:
+        broker.faults.add("LeaveGroup group=prefix-group-0 disconnect")
+        asyncio.run(play(broker.bootstrap))
+        assert state_of_groups(broker.bootstrap) == ["prefix-group-0"]
+
+
+def state_of_groups(bootstrap: str) -> list[str]:
+    with connect_sync(bootstrap) as client:
+        return sorted(group.group_id for group in client.request(ListGroupsRequest()).groups)
+
+
 def state(bootstrap: str) -> dict[str, Any]:
     """What a cluster has, but for the coordinators' logs."""
     with connect_sync(bootstrap) as client:

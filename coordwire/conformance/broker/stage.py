@@ -219,24 +219,23 @@ class Stage:
     # --- the end ---
 
     async def _remove(self) -> None:
-        for step in (self._end_transactions, self._end_members, self._delete_groups, self._delete_topics):
+        """Each as if it were alone: one that can't be removed keeps no other."""
+        for name in self._transactional_ids:
+            with suppress(CoordwireError):
+                await self.ask("InitProducerId", transactional_id=name, transaction_timeout_ms=1000)
+        for group, members in self._groups.items():
+            for member in members:
+                with suppress(CoordwireError):
+                    await self._end_member(group, member)
+        for step in (self._delete_groups, self._delete_topics):
             with suppress(CoordwireError):
                 await step()
 
-    async def _end_transactions(self) -> None:
-        for name in self._transactional_ids:
-            await self.ask("InitProducerId", transactional_id=name, transaction_timeout_ms=1000)
-
-    async def _end_members(self) -> None:
-        for group, members in self._groups.items():
-            if group in self._consumer_groups:
-                for member in members:
-                    await self.ask(
-                        "ConsumerGroupHeartbeat", group_id=group, member_id=member, member_epoch=-1
-                    )
-            elif members:
-                identities = [{"member_id": member} for member in members]
-                await self.ask("LeaveGroup", group_id=group, members=identities)
+    async def _end_member(self, group: str, member: str) -> None:
+        if group in self._consumer_groups:
+            await self.ask("ConsumerGroupHeartbeat", group_id=group, member_id=member, member_epoch=-1)
+        else:
+            await self.ask("LeaveGroup", group_id=group, members=[{"member_id": member}])
 
     async def _delete_groups(self) -> None:
         if self._groups:
