@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from coordwire.timeline.events import Idle, MemberEnding, MemberJoined, MemberLeft, RebalanceEnded
@@ -78,6 +80,40 @@ def test_many_gaps_are_compared_with_few_incidents_each() -> None:
 
     numbers = MemberNumbers.of([])
     assert_linear(many, lambda events: incidents(events, [], rows(events), numbers), 100)
+
+
+def test_many_departures_are_compared_with_the_joins_of_their_members_alone() -> None:
+    def many(n: int) -> tuple[list[MemberLeft], list[MemberJoined]]:
+        lost = [left(at * 3, MemberEnding("open", None, (), None, 7, True), f"m{at}") for at in range(n)]
+        return lost, [joined(1 + at, f"m{at}") for at in range(n)]
+
+    numbers = MemberNumbers.of([])
+    assert_linear(many, lambda made: incidents(made[0], [*made[1], *made[0]], [], numbers), 100)
+
+
+@pytest.mark.parametrize(
+    ("later", "text"),
+    [
+        ({"name": "a"}, "back 00:00:30.0 (same process)"),
+        ({"name": "b", "former": "a"}, "back 00:00:30.0 as b (same process, new connection)"),
+        ({"name": "b", "host": "of-a"}, "back 00:00:30.0 as b (same process)"),
+        ({"name": "b"}, None),
+    ],
+)
+def test_who_was_lost_is_back_by_its_id_its_former_id_or_its_address(
+    later: dict[str, str], text: str | None
+) -> None:
+    members = [joined(1, "a"), left(20, MemberEnding("open", None, (), None, 7, True)), joined(30, **later)]
+    (incident,) = incidents([members[1]], members, [], MemberNumbers.of(members))
+    found = incident.lines[0].partition("; ")[2].partition("; ")[2]
+    assert (re.sub(r"#\d+ \(\w+\)", "b", found) or None) == text
+
+
+def joined(at_s: int, name: str, former: str | None = None, host: str | None = None) -> MemberJoined:
+    return MemberJoined(
+        group="g", source="s", number=1, packet=1, time_ns=at_s * SECOND, cluster=None, kind="classic",
+        member_id=name, client_id=name, host=host or f"of-{name}", former_id=former,
+    )  # fmt: skip
 
 
 def left(at_s: int, ending: MemberEnding, name: str = "a") -> MemberLeft:

@@ -27,6 +27,7 @@ from coordwire.timeline.events import (
     GroupDeleted,
     GroupEvent,
     Idle,
+    Kind,
     LagMeasured,
     MemberJoined,
     MemberLeft,
@@ -176,7 +177,7 @@ def _departures(
         if isinstance(event, MemberLeft) and event.how in _LOST and not _by_another(event)
     ]
     lost.sort(key=lambda event: event.time_ns or 0)
-    joins = [event for event in members if isinstance(event, MemberJoined)]
+    joins = _Joins(event for event in members if isinstance(event, MemberJoined))
     together: list[list[MemberLeft]] = []
     for event in lost:
         last = together[-1][-1] if together else None
@@ -233,11 +234,11 @@ def _began_ns(event: MemberLeft) -> int:
     return ending.ended_ns or ending.unanswered_ns or ending.heard_ns or event.time_ns or 0
 
 
-def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
+def _departure(group: Sequence[MemberLeft], joins: _Joins, numbers: MemberNumbers) -> str:
     first, names = group[0], numbers.names(event.member_id for event in group)
     ending = first.ending
     packets = sorted({packet for event in group if event.ending for packet in event.ending.packets})
-    kinds = {join.kind for event in group for join in joins if join.member_id == event.member_id}
+    kinds = {kind for event in group for kind in joins.kinds[event.member_id]}
     static = kinds == {"classic"} and all(event.instance_id is not None for event in group)
     match None if ending is None else ending.how:
         case "closed":
@@ -265,7 +266,7 @@ def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbe
         "not_rejoined": "did not join again in time, out", "fenced": "another took its place",
     }  # fmt: skip
     text += f"; {reasons[first.how]} {_times_out(group)}"
-    returns = dict.fromkeys(filter(None, (_back(event, joins, numbers) for event in group)))
+    returns = dict.fromkeys(filter(None, (joins.back(event, numbers) for event in group)))
     return "; ".join((text, *returns))
 
 
@@ -286,18 +287,46 @@ def _out(event: MemberLeft) -> str:
     return f"at {clock(event.time_ns)} (last request {duration(event.time_ns - heard_ns)} before)"
 
 
-def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
-    """That its process or its client was in again later."""
-    before = next((join for join in reversed(joins) if join.member_id == event.member_id), None)
-    for join in joins:
-        if (join.time_ns or 0) <= (event.time_ns or 0):
-            continue
-        same_connection = before is not None and join.host is not None and join.host == before.host
-        if event.member_id in (join.member_id, join.former_id) or same_connection:
-            name = "" if join.member_id == event.member_id else f" as {numbers.name(join.member_id)}"
-            anew = ", new connection" if join.former_id == event.member_id and not same_connection else ""
-            return f"back {clock(join.time_ns or 0)}{name} (same process{anew})"
-    return ""
+class _Joins:
+    """Who joined, by member, by the id that it had before, and by address. kinds: of groups, by member."""
+
+    def __init__(self, joins: Iterable[MemberJoined]) -> None:
+        self.kinds: defaultdict[str, set[Kind]] = defaultdict(set)
+        self._last: dict[str, MemberJoined] = {}
+        self._of_member: defaultdict[str, list[MemberJoined]] = defaultdict(list)
+        self._of_host: defaultdict[str, list[MemberJoined]] = defaultdict(list)
+        for join in sorted(joins, key=_time_ns):
+            self.kinds[join.member_id].add(join.kind)
+            self._last[join.member_id] = join
+            for name in {join.member_id, join.former_id} - {None}:
+                self._of_member[name or ""].append(join)
+            if join.host is not None:
+                self._of_host[join.host].append(join)
+
+    def back(self, event: MemberLeft, numbers: MemberNumbers) -> str:
+        """That a member's process or its client was in again later."""
+        before = self._last.get(event.member_id)
+        host = None if before is None else before.host
+        own = self._of_member.get(event.member_id, [])
+        joins = [_first_after(own, _time_ns(event))]
+        if host is not None:
+            joins.append(_first_after(self._of_host[host], _time_ns(event)))
+        join = min(filter(None, joins), key=_time_ns, default=None)
+        if join is None:
+            return ""
+        same_connection = host is not None and join.host == host
+        name = "" if join.member_id == event.member_id else f" as {numbers.name(join.member_id)}"
+        anew = ", new connection" if join.former_id == event.member_id and not same_connection else ""
+        return f"back {clock(_time_ns(join))}{name} (same process{anew})"
+
+
+def _time_ns(event: GroupEvent) -> int:
+    return event.time_ns or 0
+
+
+def _first_after(joins: Sequence[MemberJoined], time_ns: int) -> MemberJoined | None:
+    at = bisect_right(joins, time_ns, key=_time_ns)
+    return joins[at] if at < len(joins) else None
 
 
 class _Costs:
