@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pytest
 
-from coordwire.conformance.codec.vectors import repository, vectors
+from coordwire.conformance.codec.vectors import vectors
 from tests.cli.conftest import Run, run
 from tests.interop.conftest import give_up
 from tests.interop.maven import CURRENT, Unavailable, cache, jars
@@ -24,7 +24,9 @@ from tests.interop.maven import CURRENT, Unavailable, cache, jars
 __all__ = ["run"]
 
 pytestmark = pytest.mark.maven
-ADAPTORS = Path(__file__).parents[2] / "conformance" / "adaptors"
+CONFORMANCE = Path(__file__).parents[2] / "conformance"
+ADAPTORS = CONFORMANCE / "adaptors"
+DATA = CONFORMANCE / "data"
 PART = ("*/joingroup-*", "*/offsetcommit-*")
 _WAIT = 600
 
@@ -57,7 +59,7 @@ def built(name: str, *commands: list[str]) -> Path:
 def judged(run: Run, report: Path, command: list[object], *only: str) -> dict[str, dict[str, str]]:
     """Verdict and reason by address."""
     options = [word for address in only for word in ("--only", address)]
-    result = run("conformance", "codec", "--json", report, *options, "--", *command)
+    result = run("conformance", "codec", "--vectors", DATA, "--json", report, *options, "--", *command)
     assert result.err == ""
     form = json.loads(report.read_text())
     assert result.status == (0 if form["passed"] else 1)
@@ -73,9 +75,7 @@ def test_apache_kafkas_classes_pass_what_their_release_judged(run: Run, tmp_path
         give_up(error)
     command = ["java", "-Xmx512m", "-cp", f"{folder}:{classes}", "Codec"]
     cases = judged(run, tmp_path / "out.json", list(command))
-    data = repository()
-    assert data is not None
-    own = {vector["id"] for vector in vectors(data) if vector["release"] == CURRENT}
+    own = {vector["id"] for vector in vectors(DATA) if vector["release"] == CURRENT}
     assert len(own) > 40_000
     verdicts = Counter(case["verdict"] for address, case in cases.items() if address in own)
     assert verdicts["fail"] == verdicts["skipped"] == verdicts["partial"] == 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.conformance.codec.vectors import repository, vectors
+from coordwire.conformance.codec.vectors import vectors
 from coordwire.conformance.codec.verdicts import reading, together, writing
 from coordwire.conformance.results import CaseVerdict
 from tests.cli.conftest import Result, Run, run
@@ -193,8 +193,3 @@ def test_verdicts_on_what_was_written() -> None:
     assert together(passed, lacks) == passed
     assert together(lacks, failed) == failed
     assert together(passed, failed) == failed
-
-
-def test_a_clone_has_the_vectors() -> None:
-    """None where the package is installed apart from its repository."""
-    assert repository() in (None, DATA)

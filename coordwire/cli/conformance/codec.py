@@ -12,7 +12,7 @@ from coordwire.cli import Failure, cluster_options
 from coordwire.cli.conformance import run_options
 from coordwire.conformance.codec.process import CodecDied, CodecProcess
 from coordwire.conformance.codec.run import judged
-from coordwire.conformance.codec.vectors import Vector, repository, vectors
+from coordwire.conformance.codec.vectors import Vector, vectors
 from coordwire.conformance.results import KnownFailures, Results
 
 __all__ = ["configure", "run"]
@@ -31,8 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vectors",
         type=Path,
+        required=True,
         metavar="DIR",
-        help="the unpacked archive (default: that of the repository, in a clone)",
+        help="the unpacked archive, or conformance/data of a clone",
     )
     parser.add_argument(
         "--timeout",
@@ -65,13 +66,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _vectors(options: argparse.Namespace) -> list[Vector]:
-    folder = options.vectors or repository()
-    if folder is None:
-        raise Failure("conformance: expected --vectors DIR, the unpacked archive")
     try:
-        selected = list(vectors(folder, options.only))
+        selected = list(vectors(options.vectors, options.only))
     except ValueError as error:
-        raise Failure(f"conformance: {folder}: {error}") from None
+        raise Failure(f"conformance: {options.vectors}: {error}") from None
     except FileNotFoundError as error:
         raise Failure(f"conformance: {error.filename}: there is no such file") from None
     if not selected:

@@ -11,21 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import coordwire
 from coordwire.conformance.results import is_selected
 
-__all__ = ["FAMILIES", "Vector", "repository", "vectors"]
+__all__ = ["FAMILIES", "Vector", "vectors"]
 
 Vector = dict[str, Any]
 
 FAMILIES = ("messages", "hostile", "hostile-large")
 """Files whose vectors a codec of messages is asked, in their order."""
-
-
-def repository() -> Path | None:
-    """The folder where a clone of the repository keeps them; None without a clone."""
-    folder = Path(coordwire.__file__).parents[1] / "conformance" / "data"
-    return folder if (folder / "manifest.json").exists() else None
 
 
 def vectors(folder: Path, patterns: Sequence[str] = ()) -> Iterator[Vector]:
