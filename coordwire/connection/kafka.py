@@ -50,16 +50,6 @@ from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 if TYPE_CHECKING:
     from coordwire.messages.api_versions import ApiVersionsResponse
 
-__all__ = [
-    "SASL_HANDSHAKE",
-    "KafkaClient",
-    "KafkaServer",
-    "encode_token",
-    "handshake_result",
-    "is_fire_and_forget",
-    "starts_handshake",
-]
-
 PRODUCE, SASL_HANDSHAKE = 0, 17
 _OPEN, _HANDSHAKING = ConnectionState.OPEN, ConnectionState.HANDSHAKING
 _SPECIAL = frozenset({PRODUCE, SASL_HANDSHAKE})

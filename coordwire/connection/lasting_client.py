@@ -9,8 +9,6 @@ from __future__ import annotations
 from coordwire.frames import RequestFrame
 from coordwire.versions import INSTANCE_ID, omits_client
 
-__all__ = ["LastingClient"]
-
 
 class LastingClient:
     """The client of one connection, as its requests name it."""

@@ -24,16 +24,6 @@ from coordwire.messages import (
     StreamsGroupTargetAssignmentMetadataValue,
 )
 
-__all__ = [
-    "check_version",
-    "committing_member",
-    "fetching_member",
-    "find_recorded",
-    "replay_assignment_epoch",
-    "replay_leaving",
-]
-
-
 M = TypeVar("M")
 
 _KNOWS_STALE_EPOCHS = 9

@@ -9,18 +9,6 @@ from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "VISIBLE",
-    "OperationRefused",
-    "contradiction",
-    "fits",
-    "is_blank",
-    "translated",
-    "translated_for_fetch",
-    "writable_refusal",
-]
-
-
 _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -10,8 +10,6 @@ from typing import Self
 
 from coordwire.enums.open_enum import OpenEnum
 
-__all__ = ["ErrorCode"]
-
 RETRY = True
 
 

@@ -10,8 +10,6 @@ from coordwire.enums import numbers
 from coordwire.enums.error_codes import ErrorCode
 from coordwire.enums.open_enum import OpenEnum
 
-__all__ = ["enum_of", "meaning"]
-
 BY_NAME: dict[str, type[OpenEnum]] = {
     "accepted_compression_types": numbers.CompressionType,
     "acknowledge_error_code": ErrorCode,

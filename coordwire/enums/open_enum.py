@@ -9,8 +9,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Self
 
-__all__ = ["OpenEnum"]
-
 
 class OpenEnum(IntEnum):
     """Numbers with names. `ValueError` only for what is not an int."""

@@ -50,8 +50,6 @@ from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_ou
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
 from coordwire.versions import ApiKey
 
-__all__ = ["TapHub", "TapLink"]
-
 log = logging.getLogger("coordwire.tap")
 
 _PAUSE = 0.1

@@ -7,8 +7,6 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.frames import RequestFrame, ResponseFrame, decode_response, encode_request, encode_response
 
-__all__ = ["read_again", "request_wire", "response_wire"]
-
 
 def request_wire(frame: RequestFrame, message: Message) -> bytes:
     """The frame of a request with another message. Raises `EncodeError`."""

@@ -30,15 +30,6 @@ from coordwire.frames import RequestFrame, ResponseFrame, decode_request
 from coordwire.tap.counts import TapCounts
 from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
 
-__all__ = [
-    "ClosedByScript",
-    "FaultyScript",
-    "Script",
-    "TappedExchange",
-    "scripted_request",
-    "scripted_response",
-]
-
 log = logging.getLogger("coordwire.tap")
 
 

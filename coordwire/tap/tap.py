@@ -44,8 +44,6 @@ from coordwire.tap.link import TapLink
 from coordwire.tap.script import Script
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds
 
-__all__ = ["Tap", "TapThread"]
-
 log = logging.getLogger("coordwire.tap")
 
 _RENEWAL = 0.85

@@ -45,8 +45,6 @@ from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.records import Record, encode_batch
 
-__all__ = ["UNBOUNDED", "DiskLogs", "LogFlushes", "open_cluster"]
-
 UNBOUNDED = (1 << 63) - 1
 _LISTENER = "log-flush"
 

@@ -24,13 +24,6 @@ from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, S
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
 
-__all__ = [
-    "ClusterFacts",
-    "ClusterNode",
-    "FeatureLevels",
-    "LogDirState",
-]
-
 
 class FeatureLevels:
     """The finalized levels of a cluster. supported: by the release. epoch: raised with each change."""

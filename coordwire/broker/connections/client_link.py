@@ -43,8 +43,6 @@ from coordwire.versions import ApiKey
 if TYPE_CHECKING:
     from coordwire.broker.connections.recorded_connection import ConnectionRecorder, RecordedConnection
 
-__all__ = ["ClientLink", "Hub"]
-
 log = logging.getLogger("coordwire.broker")
 
 _GATHERED = 1 << 16

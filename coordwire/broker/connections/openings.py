@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["other_protocol"]
-
 
 def other_protocol(opening: bytes) -> str | None:
     """The protocol of a connection that begins with these bytes; None if it is not known."""

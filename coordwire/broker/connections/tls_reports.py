@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import ssl
 
-__all__ = ["reporting"]
-
 log = logging.getLogger("coordwire.broker")
 
 _NOT_TLS = frozenset(

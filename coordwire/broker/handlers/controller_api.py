@@ -42,15 +42,6 @@ from coordwire.messages.describe_quorum import (
 )
 from coordwire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
 
-__all__ = [
-    "add_voter",
-    "describe_quorum",
-    "remove_voter",
-    "unregister_broker",
-    "unregister_controller",
-    "update_features",
-]
-
 # --- features ---
 
 

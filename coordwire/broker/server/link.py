@@ -35,8 +35,6 @@ from coordwire.limits import limits
 from coordwire.messages import ApiVersionsResponse
 from coordwire.versions import ApiKey
 
-__all__ = ["Handler", "ServedApi", "ServerCall", "ServerHub", "ServerLink"]
-
 log = logging.getLogger("coordwire.server")
 
 _UNSENT = 1 << 18

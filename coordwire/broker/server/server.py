@@ -37,8 +37,6 @@ from coordwire.messages import (
 )
 from coordwire.versions import ApiKey, api_name
 
-__all__ = ["Handlers", "Server"]
-
 Handlers: TypeAlias = Mapping[type[Request[Any]], Handler]
 """Functions or coroutine functions by the class of the requests that they answer."""
 

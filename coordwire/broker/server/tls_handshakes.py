@@ -15,8 +15,6 @@ from contextlib import suppress
 
 from coordwire.broker.server.link import ServerHub, ServerLink
 
-__all__ = ["accept", "listening"]
-
 log = logging.getLogger("coordwire.server")
 
 _BACKLOG = 100

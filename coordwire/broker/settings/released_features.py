@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from coordwire.broker.settings.released_versions import risen_to
 
-__all__ = ["METADATA_VERSION", "QUORUM_VERSION", "Feature", "features_of"]
-
 METADATA_VERSION = "metadata.version"
 QUORUM_VERSION = "kraft.version"
 

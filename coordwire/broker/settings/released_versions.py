@@ -13,8 +13,6 @@ from functools import cache
 
 from coordwire.versions import ApiKey
 
-__all__ = ["RELEASES", "newest_versions", "risen_to"]
-
 RELEASES = (
     "2.0",
     "2.1",

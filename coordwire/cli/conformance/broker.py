@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from coordwire.conformance.broker.cases import BrokerCase
     from coordwire.conformance.results import KnownFailures, Results
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

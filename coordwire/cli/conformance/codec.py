@@ -15,8 +15,6 @@ from coordwire.conformance.codec.run import judged
 from coordwire.conformance.codec.vectors import Vector, vectors
 from coordwire.conformance.results import KnownFailures, Results
 
-__all__ = ["configure", "run"]
-
 _SIZES = {"": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
 
 

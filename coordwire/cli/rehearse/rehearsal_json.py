@@ -8,8 +8,6 @@ from typing import Any
 
 from coordwire.designs.rehearsal import Rehearsal, Roll
 
-__all__ = ["form"]
-
 
 def form(rehearsal: Rehearsal) -> dict[str, Any]:
     """The JSON object of a rehearsal."""

@@ -13,8 +13,6 @@ from coordwire.capture.printable import Pieces, shown
 from coordwire.designs.rehearsal import Rehearsal, ReleaseRehearsal, Roll
 from coordwire.timeline.story.wording import count
 
-__all__ = ["lines"]
-
 _WIDTH = 80
 _MOST_NAMED = 5
 _HEADS = {"change": "change first", "fault": "faults of Apache Kafka", "know": "know"}

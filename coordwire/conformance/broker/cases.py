@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from coordwire.conformance.broker.stage import Stage
 
-__all__ = ["CASES", "BrokerCase", "case"]
-
 Play = Callable[[Stage], Awaitable[None]]
 
 

@@ -11,8 +11,6 @@ from uuid import UUID, uuid4
 from coordwire.conformance.broker.cases import case
 from coordwire.conformance.broker.stage import Broken, Stage, code_name
 
-__all__ = ["HeartbeatMember", "consumer"]
-
 KIP_848, KIP_1082 = "KIP-848", "KIP-1082"
 HEARTBEAT = "ConsumerGroupHeartbeat 1"
 REBALANCE_MS = 30_000

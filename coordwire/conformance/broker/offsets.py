@@ -10,8 +10,6 @@ from coordwire.conformance.broker.classic_groups import join, joined
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, consumer
 from coordwire.conformance.broker.stage import Stage, code_name
 
-__all__ = ["committed", "fetched"]
-
 COMMIT = "https://kafka.apache.org/protocol#The_Messages_OffsetCommit"
 FETCH = "https://kafka.apache.org/protocol#The_Messages_OffsetFetch"
 NEEDS = "OffsetCommit 7, OffsetFetch 7"

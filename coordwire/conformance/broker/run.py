@@ -25,8 +25,6 @@ from coordwire.conformance.broker.stage import Broken, Lacking, Stage
 from coordwire.conformance.results import CaseResult, CaseVerdict, is_selected
 from coordwire.errors import CoordwireError
 
-__all__ = ["judged", "selected"]
-
 SUBJECTS = (framing, classic_groups, classic_rules, consumer_groups, offsets, transactions)
 """The modules that have cases."""
 

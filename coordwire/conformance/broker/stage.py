@@ -22,8 +22,6 @@ from coordwire.errors import CoordwireError
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
-__all__ = ["Broken", "Lacking", "Stage", "code_name"]
-
 API_KEYS = {facts.name: key for key, facts in FACTS.items()}
 PATIENCE = 15.0
 """Seconds that `until` waits."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from coordwire.conformance.results import is_selected
 
-__all__ = ["FAMILIES", "Vector", "vectors"]
-
 Vector = dict[str, Any]
 
 FAMILIES = ("messages", "hostile", "hostile-large")

@@ -14,8 +14,6 @@ from typing import Any
 from coordwire.conformance.codec.vectors import Vector
 from coordwire.conformance.results import CaseVerdict
 
-__all__ = ["Judgement", "reading", "together", "writing"]
-
 Judgement = tuple[CaseVerdict, str]
 """A verdict, and its reason."""
 

@@ -38,18 +38,6 @@ from coordwire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-__all__ = [
-    "alter_share_offsets_guard",
-    "commit_refusal",
-    "commit_topic_refusal",
-    "delete_topic_refusal",
-    "offset_fetch_guard",
-    "share_deletion_refusal",
-    "share_offsets_guard",
-    "transactional_commit_refusal",
-    "transactional_commit_topic_refusal",
-]
-
 
 def _each_partition(response: Any, topic_type: Any, partition_type: Any) -> Any:
     """For requests with topics of partitions: an answer in which each has an error, and one topic's."""

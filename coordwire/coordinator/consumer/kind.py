@@ -77,9 +77,6 @@ from coordwire.messages.consumer_group_describe import TopicPartitions as Descri
 from coordwire.messages.consumer_group_records import TopicPartitions
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["CONSUMER_KEYS", "HANDLERS", "IMMEDIATE", "ConsumerKind", "replay_consumer_group"]
-
-
 CONSUMER_KEYS: tuple[type[Message], ...] = (
     ConsumerGroupMetadataKey,
     ConsumerGroupPartitionMetadataKey,

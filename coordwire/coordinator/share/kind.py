@@ -63,9 +63,6 @@ from coordwire.messages.list_groups import ListedGroup
 from coordwire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 from coordwire.messages.share_group_records import TopicPartitionsInfo
 
-__all__ = ["HANDLERS", "IMMEDIATE", "SHARE_KEYS", "ShareKind", "replay_share_group"]
-
-
 SHARE_KEYS: tuple[type[Message], ...] = (
     ShareGroupMemberMetadataKey,
     ShareGroupMetadataKey,

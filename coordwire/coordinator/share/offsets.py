@@ -57,9 +57,6 @@ from coordwire.messages.describe_share_group_offsets import (
 from coordwire.messages.read_share_group_state_summary import PartitionData as SummarizedPartition
 from coordwire.messages.read_share_group_state_summary import ReadStateSummaryData
 
-__all__ = ["alter_offsets", "delete_offsets", "describe_offsets", "error_text"]
-
-
 _UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNKNOWN_OFFSET = -1
 

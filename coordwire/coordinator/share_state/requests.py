@@ -42,8 +42,6 @@ from coordwire.messages import write_share_group_state as write_messages
 if TYPE_CHECKING:  # the shard has the states that operations read
     from coordwire.coordinator.share_state.shard import ShareStateShard
 
-__all__ = ["OPERATIONS", "StateOperation", "StateRefused", "error_text"]
-
 _NO_EPOCH = -1
 _UNKNOWN_START = -1
 _UNKNOWN_COUNT = -1

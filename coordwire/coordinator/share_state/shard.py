@@ -44,8 +44,6 @@ from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
 from coordwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 
-__all__ = ["ShareStateConfig", "ShareStateShard"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareStateConfig:

@@ -68,8 +68,6 @@ from coordwire.messages.streams_group_heartbeat import (
     Topology,
 )
 
-__all__ = ["steady_heartbeat", "streams_group_heartbeat", "validate_streams_heartbeat"]
-
 _LEFT = -1
 _NOT_VALIDATED = -1
 _TASK_OFFSET_INTERVAL_MS, _ACCEPTABLE_RECOVERY_LAG = 60_000, 10_000

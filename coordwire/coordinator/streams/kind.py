@@ -86,9 +86,6 @@ from coordwire.messages.streams_group_describe import (
 from coordwire.messages.streams_group_records import StreamsGroupCurrentMemberAssignmentValueTaskIds
 from coordwire.messages.streams_group_records import TopicInfo as RecordedTopic
 
-__all__ = ["HANDLERS", "IMMEDIATE", "STREAMS_KEYS", "StreamsKind", "replay_streams_group"]
-
-
 STREAMS_KEYS: tuple[type[Message], ...] = (
     StreamsGroupMetadataKey,
     StreamsGroupMemberMetadataKey,
