@@ -28,7 +28,7 @@ from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.log_cleaning import schedule
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
-from coordwire.broker.connections.tls_reports import reporting
+from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults

@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Self
 
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
-from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread

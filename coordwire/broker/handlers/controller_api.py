@@ -16,7 +16,7 @@ from uuid import UUID
 
 from coordwire.broker.cluster.facts import FeatureLevels
 from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.settings.released_features import METADATA_VERSION, QUORUM_VERSION
+from coordwire.broker.settings.released_versions import METADATA_VERSION, QUORUM_VERSION
 from coordwire.enums import ErrorCode, FeatureUpgradeType
 from coordwire.messages import (
     AddRaftVoterRequest,

@@ -14,7 +14,7 @@ from coordwire.cli.conformance import run_options
 
 if TYPE_CHECKING:
     from coordwire.client import ClientSettings
-    from coordwire.conformance.broker.cases import BrokerCase
+    from coordwire.conformance.broker.stage import BrokerCase
     from coordwire.conformance.results import KnownFailures, Results
 
 

@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from coordwire.conformance.codec.process import CodecDied, CodecProcess
-from coordwire.conformance.codec.vectors import Vector
-from coordwire.conformance.codec.verdicts import Judgement, reading, together, writing
+from coordwire.conformance.codec.verdicts import Judgement, Vector, reading, together, writing
 from coordwire.conformance.results import CaseResult, CaseVerdict
 
 SLACK = 256 << 20
