@@ -485,7 +485,9 @@ class Shard:
             state.new_topics_version = state.topics_version
         changed = known.changed_names(topics)
         for group in state.groups.values():
-            state.kind_of(group).topics_changed(group, changed)
+            kind, former = state.kind_of(group), state.former_topics.get(group.group_id)
+            if kind.subscribes_to_any(group, changed) or (former and not former.isdisjoint(changed)):
+                kind.refresh(group)
         if deleted and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, deleted), nobody_waits)
             self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), nobody_waits)

@@ -113,9 +113,11 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
     def tombstones(self, state: State, group: ConsumerGroupModel) -> list[LogRecord]:
         return consumer_tombstones(group)
 
-    def topics_changed(self, group: ConsumerGroupModel, names: Iterable[str]) -> None:
-        if group.subscribes_to_any(names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: ConsumerGroupModel, names: Iterable[str]) -> bool:
+        return group.subscribes_to_any(names)
+
+    def refresh(self, group: ConsumerGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets ---
 

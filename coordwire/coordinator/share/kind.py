@@ -109,9 +109,11 @@ class ShareKind(GroupKind[ShareGroupModel]):
     def tombstones(self, state: State, group: ShareGroupModel) -> list[LogRecord]:
         return group_tombstones(group)
 
-    def topics_changed(self, group: ShareGroupModel, names: Iterable[str]) -> None:
-        if any(name in group.topics for name in names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: ShareGroupModel, names: Iterable[str]) -> bool:
+        return any(name in group.topics for name in names)
+
+    def refresh(self, group: ShareGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets of consumers ---
 

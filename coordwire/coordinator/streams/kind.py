@@ -125,9 +125,11 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
         sessions.cancel_initial_delay(state, group.group_id)
         return streams_tombstones(group)
 
-    def topics_changed(self, group: StreamsGroupModel, names: Iterable[str]) -> None:
-        if group.subscribes_to_any(names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: StreamsGroupModel, names: Iterable[str]) -> bool:
+        return group.subscribes_to_any(names)
+
+    def refresh(self, group: StreamsGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets ---
 
