@@ -17,7 +17,7 @@ from coordwire.coordinator.apis.guards import (
     replaced,
     topic_name,
 )
-from coordwire.coordinator.share.offsets import error_text
+from coordwire.coordinator.refusal import error_text
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     OffsetCommitResponse,
