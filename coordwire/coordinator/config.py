@@ -10,18 +10,6 @@ from typing import Any, TypeAlias
 from coordwire._dataclasses import dataclass
 from coordwire.coordinator.releases import RELEASES, full_release
 
-__all__ = [
-    "BROKER_SETTINGS",
-    "ConsumerGroupConfig",
-    "CoordinatorConfig",
-    "GroupConfig",
-    "MigrationPolicy",
-    "ShareGroupConfig",
-    "StreamsGroupConfig",
-    "TransactionConfig",
-]
-
-
 # --- groups ---
 
 _INT32_MAX, _INT64_MAX = (1 << 31) - 1, (1 << 63) - 1

@@ -23,9 +23,6 @@ from coordwire.messages import (
     OffsetCommitValue,
 )
 
-__all__ = ["replay", "replay_end", "replay_entry"]
-
-
 # --- any record ---
 
 _FORGOTTEN = frozenset({9})

@@ -41,8 +41,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed, counted
 from coordwire.logs import LogRecord
 
-__all__ = ["Shard", "ShardStatus"]
-
 
 class ShardStatus(Enum):
     """The states of a shard and its partition."""

@@ -16,7 +16,7 @@ from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignors
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.effects import InternalTopic, Reply
+from coordwire.coordinator.effects import InternalTopic
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
@@ -31,18 +31,6 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages.list_groups import ListedGroup
-
-__all__ = [
-    "NOTHING",
-    "NO_PRODUCER",
-    "GroupCommit",
-    "GroupKind",
-    "Outcome",
-    "PartitionCheck",
-    "Reply",
-    "Result",
-    "State",
-]
 
 NO_PRODUCER = (-1, -1)
 

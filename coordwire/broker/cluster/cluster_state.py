@@ -33,8 +33,6 @@ from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.timers import Timers, earlier
 from coordwire.errors import counted
 
-__all__ = ["ClusterState"]
-
 _log = logging.getLogger("coordwire.broker")
 
 

@@ -31,8 +31,6 @@ from coordwire.errors import CoordwireError
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, ReadShareGroupStateSummaryRequest
 from coordwire.messages.keys import FACTS
 
-__all__ = ["GroupCoordinators", "PendingAnswer"]
-
 log = logging.getLogger("coordwire.broker")
 
 _TURN = 10_000

@@ -36,8 +36,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.describe_transactions import TransactionState
 
-__all__ = ["TransactionCoordinators"]
-
 log = logging.getLogger("coordwire.broker")
 
 _LOADING = {

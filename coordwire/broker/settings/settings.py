@@ -13,20 +13,6 @@ from collections.abc import Mapping
 from coordwire._dataclasses import dataclass
 from coordwire.enums import ConfigType
 
-__all__ = [
-    "BROKER_DOCUMENTATION",
-    "GROUP_DOCUMENTATION",
-    "GROUP_SETTINGS",
-    "METRICS_DOCUMENTATION",
-    "METRICS_SETTINGS",
-    "TOPIC_DOCUMENTATION",
-    "TOPIC_SETTINGS",
-    "BadSetting",
-    "Setting",
-    "Settings",
-    "checked",
-]
-
 _INT64 = (1 << 63) - 1
 _INT32 = (1 << 31) - 1
 

@@ -25,8 +25,6 @@ from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
-
 
 def downgrades_without(state: State, group: ConsumerGroupModel, removed: Collection[ConsumerMember]) -> bool:
     """Whether the group becomes classic without these members."""

@@ -69,8 +69,6 @@ from coordwire.messages.streams_group_heartbeat import (
     Topology,
 )
 
-__all__ = ["steady_heartbeat", "streams_group_heartbeat", "validate_streams_heartbeat"]
-
 _LEFT = -1
 _NOT_VALIDATED = -1
 _STALE = "The member's topology epoch %d is be" + "hind the group's topology epoch %d."
