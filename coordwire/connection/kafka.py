@@ -334,20 +334,20 @@ def encode_token(token: bytes) -> bytes:
 
 
 class LastingClient:
-    """The client of one connection, as its requests name it."""
+    """The client of one connection, as its requests name it: "" for null, as Apache Kafka takes it."""
 
     __slots__ = ("_client_id",)
 
     def __init__(self) -> None:
-        self._client_id: str | None = None
+        self._client_id = ""
 
-    def of(self, frame: RequestFrame) -> str | None:
-        """The client id of a request, None if nothing names it."""
+    def of(self, frame: RequestFrame) -> str:
+        """The client id of a request, empty if nothing names it."""
         header = frame.header
         if header.client_id is not None:
             self._client_id = header.client_id
         elif not omits_client(header.request_api_key, header.request_api_version):
-            return None
+            return ""
         elif INSTANCE_ID in (header.tags or ()):  # the connection's first
             self._client_id = ""
         return self._client_id

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID, uuid4
 
+from coordwire.broker.cluster.dead_letters import DeadLetterQueues
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
 from coordwire.broker.cluster.log_places import LogPlace
@@ -61,7 +62,9 @@ class ClusterState(ClusterFacts):
         )
         self.replication = Replication(self, self._reload)
         self.share_states = ShareStateCoordinators(self, self.replication, self.share_state_topic)
-        self.share_partitions = SharePartitions(self, self.share_states)
+        self.share_partitions = SharePartitions(
+            self, self.share_states, DeadLetterQueues(self, self.replication)
+        )
         self.groups = GroupCoordinators(self, self.replication, self.offsets_topic, self.share_states.ask)
         self.transactions = TransactionCoordinators(
             self, self.replication, self.groups, self.transactions_topic

@@ -46,7 +46,7 @@ class ApiCall:
     node: int
     request: Any
     version: int
-    client_id: str | None
+    client_id: str
     client_host: str
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
     memory: AnswerMemory | None = None

@@ -48,8 +48,8 @@ LAST_ANSWERS = 10.0
 class ServerCall:
     """What a handler gets beside the request: its version, and who sent it.
 
-    client_id: from the request's header. peer: the client's address. address: where the client reached the
-    server: what an answer with the server's own host and port has.
+    client_id: from the request's header, or empty. peer: the client's address. address: where the client
+    reached the server: what an answer with the server's own host and port has.
 
         >>> from coordwire.broker import ServerCall
         >>> ServerCall(version=9, client_id="till-3", peer=("192.0.2.7", 40100), address=("192.0.2.1", 9092))
@@ -57,7 +57,7 @@ class ServerCall:
     """
 
     version: int
-    client_id: str | None
+    client_id: str
     peer: tuple[str, int]
     address: tuple[str, int]
 

@@ -107,6 +107,10 @@ GROUP_SETTINGS = _table(
     ),
     Setting("consumer.heartbeat.interval.ms", _I, "5000", "group.consumer.heartbeat.interval.ms", 1, _INT32),
     Setting("consumer.session.timeout.ms", _I, "45000", "group.consumer.session.timeout.ms", 1, _INT32),
+    Setting(
+        "errors.deadletterqueue.copy.record.enable", _B, "false", "errors.deadletterqueue.copy.record.enable"
+    ),
+    Setting("errors.deadletterqueue.topic.name", _S, "", "errors.deadletterqueue.topic.name"),
     Setting("share.assignment.interval.ms", _I, "1000", "group.share.assignment.interval.ms", 0, 15_000),
     Setting("share.auto.offset.reset", _S, "latest", "share.auto.offset.reset"),
     Setting("share.delivery.count.limit", _I, "5", "group.share.delivery.count.limit", 2, 10),
@@ -213,6 +217,8 @@ def checked(table: Mapping[str, Setting], name: str, value: str, *, of: str = "t
                 raise BadSetting(_not_a_choice(setting, item))
     elif setting.type is ConfigType.STRING and setting.choices and text not in setting.choices:
         raise BadSetting(_not_a_choice(setting, text))
+    if name == "errors.deadletterqueue.topic.name" and text.startswith("__"):
+        raise BadSetting(f"{name}: DLQ topic name must not start with '__'")
     if name == "remote.storage.enable" and text == "true":
         raise BadSetting(
             "Tiered Storage functionality is disabled in the broker."
@@ -315,6 +321,8 @@ GROUP_DOCUMENTATION: Mapping[str, str] = {
     "consumer.heartbeat.interval.ms": "The time between two heartbeats of a consumer group's member, in ms.",
     "consumer.session.timeout.ms":
         "The time without a heartbeat after which a consumer group's member is removed, in ms.",
+    "errors.deadletterqueue.copy.record.enable": "Whether dead letters copy a record's key and value.",
+    "errors.deadletterqueue.topic.name": "The topic of a share group's dead letters; empty for none.",
     "share.assignment.interval.ms": "The shortest time between a share group's assignments, in ms.",
     "share.auto.offset.reset":
         "Where a share group begins that has no position: latest, earliest, or by_duration.",
