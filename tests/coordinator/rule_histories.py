@@ -58,8 +58,6 @@ from tests.coordinator.oracle import RELEASE, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
-__all__ = ["LATER", "RULES", "Script", "unvalidated_groups"]
-
 _TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orders"
 _SUBSCRIPTION = bytes.fromhex("00000000000100056175646974ffffffff")
 """Of the topic "audit"."""
