@@ -347,12 +347,15 @@ class StartedGroup:
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
-        self._give_up((place.time_ns or 0) + SOON_NS, place)
+        time_ns = place.time_ns or 0
+        self._give_up(time_ns + SOON_NS, place)
+        if departure == "not_rejoined" and time_ns < (self._awaited_ns or 0) - SOON_NS:
+            departure = "removed"  # it did not wait for them: their connections were lost
         for registration in list(self._void.values()):
             end = registration.end
             at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
             if departure == "not_rejoined" and self._awaited_ns is not None:
-                at = place.at(min(self._awaited_ns, place.time_ns or 0))
+                at = place.at(min(self._awaited_ns, time_ns))
             self._remove(registration, at, departure)
 
     # --- rebalances ---

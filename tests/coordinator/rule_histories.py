@@ -687,9 +687,34 @@ def _a_group_that_was_classic_meanwhile_is_refreshed(script: Script) -> None:
     change_pattern_and_topic("M", "Q")
 
 
+def _settings_of_later_streams_groups(script: Script) -> None:
+    """What members are told, and what a target is made with; other settings of Kafka change neither."""
+    beats = [_join_streams_group(script, "g", member_id) for member_id in ("m", "n")]
+    _settle(script, beats, 0)
+    for setting in (
+        "task.offset.interval.ms=30000",
+        "acceptable.recovery.lag=0",
+        "acceptable.recovery.lag=99999999999",
+        "rack.aware.assignment.tags=zone",
+        "rack.aware.assignment.tags=zone,cloud",
+        "num.warmup.replicas=3",
+        "assignor.name=sticky",
+        "num.standby.replicas=1",
+    ):
+        script.step(f"config g streams.{setting}")
+        for beat in [*beats, *beats]:
+            script.answer(beat, 0)
+        _settle(script, beats, 0)
+    script.reload()
+    script.step("config g")
+    _settle(script, beats, 0)
+
+
 LATER: list[tuple[str, Callable[[Script], None]]] = [
     ("4.4.0", _votes_tie_in_a_log),
     ("4.4.0", _an_offset_of_an_unknown_topic_without_partitions),
+    ("4.4.0", _settings_of_later_streams_groups),
+    ("4.3.1", _settings_of_later_streams_groups),
 ]
 """Rules of later releases."""
 

@@ -164,6 +164,8 @@ def described_settings(
         own, fixed = settings.own.get(setting.name), settings.defaults.get(setting.name)
         if fixed == setting.default:
             fixed = None
+        if setting.is_internal and own is None:
+            continue
         source = (
             own_source
             if own is not None
@@ -472,6 +474,8 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
         groups.migration_policy.value, ConfigType.STRING
     )
     settings["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
+    tags = ",".join(groups.streams.rack_aware_assignment_tags)
+    settings["group.streams.rack.aware.assignment.tags"] = BrokerSetting(tags, ConfigType.LIST)
     settings["listeners"] = settings["advertised.listeners"] = BrokerSetting(
         listener, ConfigType.LIST, configured=True
     )

@@ -265,9 +265,6 @@ def _delete(
     elif topic is None:
         result.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         result.error_message = "This server does not host this topic-partition."
-    elif topic.is_internal:
-        result.error_code = int(ErrorCode.INVALID_REQUEST)
-        result.error_message = f"the internal topic {topic.name} holds the state of this broker"
     else:
         result.name, result.topic_id = topic.name, topic.id
         cluster.delete_topic(topic)
