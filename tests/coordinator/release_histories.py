@@ -39,7 +39,8 @@ from tests.coordinator.recorded_histories import (
     read_histories,
     write_histories,
 )
-from tests.coordinator.rule_histories import Script, unvalidated_groups
+from tests.coordinator.rule_histories import unvalidated_groups
+from tests.coordinator.rule_script import Script
 from tests.coordinator.settings import has_streams, kafka_settings, settings
 from tests.shares.group_histories import share_history
 
