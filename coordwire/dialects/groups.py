@@ -21,8 +21,6 @@ from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.group_frames import place_of
 
-__all__ = ["DraftGroups"]
-
 MOST_CONNECTIONS = 100_000
 ConnectionKey = tuple[str, frozenset[str]]
 

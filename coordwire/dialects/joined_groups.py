@@ -29,8 +29,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["JoinedGroup", "JoiningConnection"]
-
 MS = 1_000_000
 SOON_NS = 20 * MS
 """A session's end may be noticed so much later."""

@@ -32,8 +32,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Owned
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["StartedGroup"]
-
 WAITED_INTERVALS = 4
 """How long an overview's coordinator waits for a consumer whose connection it has broken, in ping intervals:
 three of them are a session timeout."""

@@ -17,8 +17,6 @@ from coordwire.timeline.events import Idle, TopicPartition
 from coordwire.timeline.evidence import remember
 from coordwire.timeline.members import Owned
 
-__all__ = ["Consumption"]
-
 MOST_GAPS = 10_000
 """So many gaps are kept between two rebalances."""
 

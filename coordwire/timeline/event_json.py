@@ -25,8 +25,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.timeline.events import EVENTS, GroupEvent, TopicPartition
 
-__all__ = ["event_json", "event_texts", "milliseconds", "read_event", "time_text"]
-
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 PLACE = len(fields(GroupEvent))

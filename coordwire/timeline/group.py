@@ -44,8 +44,6 @@ from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
 from coordwire.timeline.stalls import STALL_NS
 
-__all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
-
 M = TypeVar("M", Moved, Idle)
 
 _serial = attrgetter("serial")

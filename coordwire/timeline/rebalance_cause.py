@@ -30,11 +30,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 
-__all__ = [
-    "between_records", "of_death", "of_epoch", "of_first_heartbeat", "of_generation", "of_join",
-    "of_joins", "of_rejoin_demand", "of_unseen_epoch",
-]  # fmt: skip
-
 FIRST_GENERATION = 1
 
 METADATA = "its metadata may have changed"

@@ -15,8 +15,6 @@ from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member
 from coordwire.timeline.stalls import Stall, Stalls
 
-__all__ = ["SessionClocks"]
-
 
 @dataclass(slots=True)
 class SessionClocks:

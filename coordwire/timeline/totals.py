@@ -34,8 +34,6 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import remember
 
-__all__ = ["GroupStory", "StoryKey", "named", "stories", "story_key"]
-
 T = TypeVar("T")
 
 StoryKey = str | tuple[str, str]

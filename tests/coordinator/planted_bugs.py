@@ -28,8 +28,6 @@ import coordwire
 if TYPE_CHECKING:
     from tests.coordinator.recorded_histories import RecordedHistory
 
-__all__ = ["BUGS", "PlantedBug", "Planter", "differing", "find_planted"]
-
 _ROOT = Path(__file__).parents[2]
 _COORDINATOR = Path(coordwire.__file__).parent / "coordinator"  # as installed, which may be elsewhere
 _SECONDS = 60.0

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from tests.coordinator.planted_bugs import PlantedBug, Planter
 
-__all__ = ["BUGS", "ShareBug", "find_planted"]
-
 _ROOT = Path(__file__).parents[2]
 
 

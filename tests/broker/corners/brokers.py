@@ -14,8 +14,6 @@ from coordwire.messages import FindCoordinatorRequest
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import BrokerError, Java, ask
 
-__all__ = ["RELEASE", "kafka", "ours"]
-
 RELEASE = "4.4.0"
 _SETTINGS = {
     "offsets.topic.replication.factor": "1",

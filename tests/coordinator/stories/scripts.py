@@ -20,8 +20,6 @@ from tests.coordinator.stories.comparison import Comparison
 from tests.coordinator.stories.newer_clients import ShareClient, StreamsClient, topology
 from tests.coordinator.stories.world import World
 
-__all__ = ["KINDS", "NEWER_KINDS", "Story", "play"]
-
 KINDS = ("eager", "cooperative", "consumer", "mixed")
 NEWER_KINDS = ("share", "streams")
 GROUP = "orders"
