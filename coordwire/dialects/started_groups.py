@@ -96,6 +96,7 @@ class StartedGroup:
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
         self._attempt: _Attempt | None = None
+        self._suspended: tuple[_Attempt | None, int | None] = None, None  # of the coordinator before
         self._partitions: set[TopicPartition] = set()
         self._series_ns: int | None = None  # when the first attempt of the rebalance began
         self._awaited_ns: int | None = None  # until when an overview's coordinator waits for its consumers
@@ -153,6 +154,7 @@ class StartedGroup:
             case "Draft1StartResponse" | "Draft2StartFetcherResponse":
                 self._note_message(registration, place)
                 registration.started, registration.failures = None, 0
+                self._resume_attempt(registration, place)
                 if self._answered(registration, entry, code, place):
                     self._take(registration, place)
 
@@ -213,6 +215,7 @@ class StartedGroup:
         self._broker = broker
         for name in self._registrations:
             self._note_missing(name)
+        self._suspended = self._attempt, self._series_ns
         self._attempt = self._series_ns = self._awaited_ns = None
 
     def _is_void(self, registration: DraftRegistration) -> bool:
@@ -349,13 +352,14 @@ class StartedGroup:
         """The group goes on without those whose connections the coordinator has ended."""
         time_ns = place.time_ns or 0
         self._give_up(time_ns + SOON_NS, place)
-        if departure == "not_rejoined" and time_ns < (self._awaited_ns or 0) - SOON_NS:
+        if departure == "not_rejoined" and (self._awaited_ns is None or time_ns < self._awaited_ns - SOON_NS):
             departure = "removed"  # it did not wait for them: their connections were lost
         for registration in list(self._void.values()):
             end = registration.end
-            at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
             if departure == "not_rejoined" and self._awaited_ns is not None:
                 at = place.at(min(self._awaited_ns, time_ns))
+            else:
+                at = place if end is None else place.at(end.time_ns)
             self._remove(registration, at, departure)
 
     # --- rebalances ---
@@ -365,7 +369,7 @@ class StartedGroup:
         is_awaited = registration.name not in attempt.answered and (
             registration.name in attempt.stopped or registration.end is not None
         )
-        if is_awaited and registration.retries is not None:
+        if is_awaited and registration.retries is not None and registration.broker == self._broker:
             attempt.failed |= (place.time_ns or 0) > (attempt.began.time_ns or 0)
 
     def _add_reason(self, trigger: Trigger, place: Seen) -> None:
@@ -415,6 +419,16 @@ class StartedGroup:
         """A coordinator that another one seemed to have followed goes on with its consumers."""
         if registration.broker != self._broker and registration.end is None:
             self._move(registration.broker, place)
+
+    def _resume_attempt(self, registration: DraftRegistration, place: Seen) -> None:
+        """An answer to a Start of the coordinator that another one, which was frozen, seemed to follow."""
+        attempt, series_ns = self._suspended
+        if attempt is None or registration.broker == self._broker:
+            return
+        if attempt.stopped.get(registration.name) is registration:
+            self._move(registration.broker, place)
+            self._attempt, self._series_ns = attempt, series_ns
+            self._reasons.clear()
 
     def _start(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         name = registration.name
