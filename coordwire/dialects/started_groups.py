@@ -177,8 +177,10 @@ class StartedGroup:
             is_left_over = (registration.place.time_ns or 0) < self._served_ns  # by one that comes back
         self._broker = registration.broker
         rejoined = name in group.members
-        if rejoined and self._attempt is not None:
-            self._leave_attempt(self._attempt, self._registrations[name], registration.place)
+        if rejoined and (attempt := self._attempt) is not None:
+            self._leave_attempt(attempt, self._registrations[name], registration.place)
+            if name in attempt.answered:  # its coordinator goes by that, also where it has nothing any more
+                registration.member.assigned = attempt.parts[name]
         if rejoined:
             trigger = Trigger("member_rejoined", name)
         else:
@@ -403,7 +405,8 @@ class StartedGroup:
             self._give_up((place.time_ns or 0) + SOON_NS, place)
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
             is_early = waited_ns < registration.answer_ns - SOON_NS  # for one that waited for all
-            if is_early and attempt.completed is not None and not attempt.failed:
+            has_cause = bool(self._reasons_since(attempt))  # else it failed with one given up meanwhile
+            if is_early and has_cause and attempt.completed is not None and not attempt.failed:
                 self._end(attempt, attempt.completed)
             attempt = None
         if attempt is None or attempt.failed:
@@ -511,8 +514,11 @@ class StartedGroup:
             if name not in attempt.answered:
                 self.group.assign(registration.member, None)
         self.group.end("steady", place)
+        self._reasons = self._reasons_since(attempt)
+
+    def _reasons_since(self, attempt: _Attempt) -> list[tuple[Trigger, Seen]]:
         began_ns = attempt.began.time_ns or 0
-        self._reasons = [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
+        return [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
 
     def _explain(self, attempt: _Attempt) -> None:
         """What shows only now why the rebalance began."""
