@@ -10,21 +10,6 @@ order), then `Chunk` and `Gap` that join without a gap from position 0 up, then 
 
 from __future__ import annotations
 
-__all__ = [
-    "CaptureCounts",
-    "Chunk",
-    "Closed",
-    "Ending",
-    "Event",
-    "Flow",
-    "Gap",
-    "NetworkAddress",
-    "Opened",
-    "TcpConnection",
-    "format_time",
-    "second_texts",
-]
-
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -35,9 +35,6 @@ from coordwire.limits import current
 if TYPE_CHECKING:
     from coordwire.capture.tcp.lone_packets import PacketFrame
 
-__all__ = ["read_stream_lists"]
-
-
 BLOCK = 256 << 10
 MAGIC = 4
 """Bytes that a capture's format is detected by."""

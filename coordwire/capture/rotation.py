@@ -26,10 +26,6 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import PREFIX
 
-__all__ = [
-    "PCAP_HEADER", "RotatedFiles", "continued", "rejoined", "rejoined_batches",
-]  # fmt: skip
-
 A = TypeVar("A", bound=Entry | ConnectionSign)
 
 PCAP_HEADER = 24

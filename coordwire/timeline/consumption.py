@@ -91,10 +91,10 @@ class Consumption:
                 del self._sharers[partition]
             return
         first = next(iter(sharers.since), None)
-        spans = sorted(sharers.past)
+        spans, next_ns = sorted(sharers.past), 0
         if first is not None:  # the next of them is the first now
-            spans.append((sharers.since.pop(first), _EVER))
-            spans.sort()
+            next_ns = sharers.since.pop(first)
+            spans = sorted([*spans, (next_ns, _EVER)])
         idle_ns = time_ns
         for begin_ns, end_ns in spans if idle_ns is not None else ():
             if idle_ns is not None and end_ns > idle_ns:
@@ -106,7 +106,9 @@ class Consumption:
             if idle_ns is not None and len(self._idle) < MOST_GAPS:
                 self._idle[partition] = idle_ns
         elif time_ns is not None:
-            sharers.past = [(0, max([time_ns, *(end_ns for _, end_ns in spans if end_ns != _EVER)]))]
+            told_ns = max(time_ns, next_ns)  # what was idle before is among the gaps
+            sharers.past = [(0, told_ns), *(span for span in spans if told_ns < span[1] != _EVER)]
+            del sharers.past[MOST_PAST:]
         if not sharers.since and not sharers.past:
             del self._sharers[partition]
 

@@ -35,7 +35,7 @@ PLACE = len(fields(GroupEvent))
 _CLUSTER = "cluster"
 """The value that is absent where there is none."""
 
-LATER = frozenset((_CLUSTER, "former_id", "lost"))
+LATER = frozenset((_CLUSTER, "former_id", "software", "lost"))
 """Values that the texts in earlier tables lack; each has a default."""
 
 MOST_PARTITIONS, MOST_TIMES = 10_000, 1_000

@@ -238,7 +238,8 @@ class CaptureHole(GroupEvent):
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
     static member's name; rejoined: it was in before, under this id or as this static member; former_id: of
-    another member that the same process was before, as its connection shows: it asked there under that id."""
+    another member that the same process was before, as its connection shows: it asked there under that id;
+    software: its client's, with its version, as ApiVersions said on its connection (from version 3 on)."""
 
     kind: Kind
     member_id: str
@@ -251,6 +252,7 @@ class MemberJoined(GroupEvent):
     reason: str | None = None
     rejoined: bool = False
     former_id: str | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,9 @@ MOST_LATE = 100
 SILENCE_NS = 1_000_000_000
 """A member that sends nothing for so long is silent, as far as it is remembered."""
 
+DEFAULT_SESSION_NS = 45_000_000_000
+"""How long a session lasts of which nothing is known."""
+
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
 
@@ -193,6 +196,16 @@ class Group:
         """Whether no coordinator is known to have the group, so that no session runs."""
         return self.outage is not None and self.back is None
 
+    def unmoved_if_silent(self, place: Seen) -> bool:
+        """Whether all members have been silent for longer than their sessions last, but for what moves say of
+        them, which then doesn't count any more."""
+        for member in self.members.values():
+            silence_ns = (place.time_ns or 0) - max(member.last_seen_ns or 0, member.asked_ns)
+            if silence_ns <= (self.session_ns(member) or DEFAULT_SESSION_NS):
+                return False
+        self.clocks.available_ns = 0
+        return True
+
     def restart(self, since: Seen | None, place: Seen) -> None:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.
         since: when it went away, where that is known; place: of the first answer."""
@@ -284,7 +297,7 @@ class Group:
         self.pending.append(_member_joined(
             self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
             member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
-            rejoined, None,
+            rejoined, None, None,
         ))  # fmt: skip
 
     def remove(

@@ -518,8 +518,8 @@ BUGS = [
     _B(
         "new topics go unnoticed",
         "streams.kind",
-        "if group.subscribes_to_any(names):",
-        "if False:",
+        "return group.subscribes_to_any(names)",
+        "return False",
     ),
     _B(
         "a change of the standby tasks' number goes unnoticed",

@@ -658,9 +658,65 @@ def _an_offset_of_an_unknown_topic_without_partitions(script: Script) -> None:
     script.answer(commit, 6)
 
 
+def _a_group_that_was_classic_meanwhile_is_refreshed(script: Script) -> None:
+    """Kafka takes it for subscribed to topics of its past, until it subscribes to them and ceases to."""
+
+    def beat(member_id: str, epoch: int, regex: str | None, *names: str) -> int:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member_id, member_epoch=epoch, rebalance_timeout_ms=5_000,
+            topic_partitions=[], subscribed_topic_regex=regex, subscribed_topic_names=list(names),
+        )  # fmt: skip
+        return int(script.answer(request, 1).member_epoch)
+
+    def change_pattern_and_topic(old: str, new: str) -> None:
+        """The pattern is not resolved so soon after the last one, so that the metadata is another."""
+        epoch = beat("n", 0, "o.*")
+        script.wait(3_000)
+        beat("n", epoch, f"o.*|{new}")
+        script.step(f"topics -AAAAAAAAAA{old}AAAAAAAAABw +AAAAAAAAAA{new}AAAAAAAAABw:3:audit")
+        beat("n", epoch, None)
+        beat("n", -1, None)
+        script.wait(70_000)
+
+    beat("m", 0, None, "audit")
+    member_id = script.ask(_join(), 3)
+    beat("m", -1, None)
+    script.ask(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)]), 5)
+    script.wait(70_000)
+    change_pattern_and_topic("E", "M")
+    beat("m", 0, None, "audit")
+    beat("m", -1, None)
+    change_pattern_and_topic("M", "Q")
+
+
+def _settings_of_later_streams_groups(script: Script) -> None:
+    """What members are told, and what a target is made with; other settings of Kafka change neither."""
+    beats = [_join_streams_group(script, "g", member_id) for member_id in ("m", "n")]
+    _settle(script, beats, 0)
+    for setting in (
+        "task.offset.interval.ms=30000",
+        "acceptable.recovery.lag=0",
+        "acceptable.recovery.lag=99999999999",
+        "rack.aware.assignment.tags=zone",
+        "rack.aware.assignment.tags=zone,cloud",
+        "num.warmup.replicas=3",
+        "assignor.name=sticky",
+        "num.standby.replicas=1",
+    ):
+        script.step(f"config g streams.{setting}")
+        for beat in [*beats, *beats]:
+            script.answer(beat, 0)
+        _settle(script, beats, 0)
+    script.reload()
+    script.step("config g")
+    _settle(script, beats, 0)
+
+
 LATER: list[tuple[str, Callable[[Script], None]]] = [
     ("4.4.0", _votes_tie_in_a_log),
     ("4.4.0", _an_offset_of_an_unknown_topic_without_partitions),
+    ("4.4.0", _settings_of_later_streams_groups),
+    ("4.3.1", _settings_of_later_streams_groups),
 ]
 """Rules of later releases."""
 
@@ -680,6 +736,7 @@ RULES: list[Callable[[Script], None]] = [
     _share_coordinators_do_not_answer,
     _a_pattern_is_resolved_again,
     _a_classic_member_becomes_one_of_a_consumer_group,
+    _a_group_that_was_classic_meanwhile_is_refreshed,
     *map(_targets_change, _JOINS),
     *map(_topics_change, _JOINS),
     *map(_heartbeats_with_news, _JOINS),

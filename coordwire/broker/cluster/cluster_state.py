@@ -33,8 +33,6 @@ from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.timers import Timers, earlier
 from coordwire.errors import counted
 
-__all__ = ["ClusterState"]
-
 _log = logging.getLogger("coordwire.broker")
 
 
@@ -161,6 +159,11 @@ class ClusterState(ClusterFacts):
         self.logs.topic_changed(topic)
 
     def delete_topic(self, topic: ClusterTopic) -> None:
+        """Delete a topic; with an internal one goes what its coordinators know."""
+        if topic.name == OFFSETS_TOPIC:
+            self.groups.delete()
+        for partition in topic.partitions if topic.is_internal else ():
+            self._unload(partition)
         del self.topics[topic.name], self.topics_by_id[topic.id]
         alike = self.names_by_metric[metric_name(topic.name)]
         del alike[topic.name]
@@ -249,6 +252,13 @@ class ClusterState(ClusterFacts):
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:
             self.transactions.reload(partition.index)
+        elif partition.topic == SHARE_STATE_TOPIC:
+            self.share_states.unload(partition.index)
+
+    def _unload(self, partition: ClusterPartition) -> None:
+        """Have no node coordinate a partition."""
+        if partition.topic == TRANSACTIONS_TOPIC:
+            self.transactions.unload(partition.index)
         elif partition.topic == SHARE_STATE_TOPIC:
             self.share_states.unload(partition.index)
 

@@ -37,8 +37,6 @@ from coordwire.messages import (
 from coordwire.messages import read_share_group_state as reading
 from coordwire.messages import write_share_group_state as writing
 
-__all__ = ["SharePartitionEntry", "SharePartitionFailed", "SharePartitions"]
-
 _UNKNOWN_START = -1
 _ENDING = frozenset(
     {

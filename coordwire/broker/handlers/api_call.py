@@ -15,9 +15,6 @@ from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
-__all__ = ["ApiCall", "Handler", "HandlerResult", "InvalidRequest", "led_partition", "result_of"]
-
-
 _ANY_EPOCH = -1
 
 

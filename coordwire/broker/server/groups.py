@@ -33,8 +33,6 @@ from coordwire.messages import (
     SyncGroupRequest,
 )
 
-__all__ = ["GROUP_REQUESTS", "GroupService"]
-
 log = logging.getLogger("coordwire.server")
 
 GROUP_REQUESTS: tuple[type[Request], ...] = (

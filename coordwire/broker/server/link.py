@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from coordwire.broker.connections.connection_memory import ConnectionMemory
-from coordwire.broker.connections.openings import other_protocol
+from coordwire.broker.connections.other_protocols import other_protocol
 from coordwire.broker.connections.turns import REQUEST, TURN
 from coordwire.broker.connections.version_fit import fitted
 from coordwire.codec import Message, Request, Response
@@ -28,14 +28,12 @@ from coordwire.connection.events import (
     FrameRefused,
     RequestReceived,
 )
-from coordwire.connection.lasting_client import LastingClient
+from coordwire.connection.kafka import LastingClient
 from coordwire.errors import UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.limits import limits
 from coordwire.messages import ApiVersionsResponse
 from coordwire.versions import ApiKey
-
-__all__ = ["Handler", "ServedApi", "ServerCall", "ServerHub", "ServerLink"]
 
 log = logging.getLogger("coordwire.server")
 

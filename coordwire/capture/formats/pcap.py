@@ -29,8 +29,6 @@ from coordwire.capture.formats.pcapng import SECTION, read_pcapng
 from coordwire.capture.formats.source import InputWindow, Packet, Readable, Walks
 from coordwire.errors import Malformed, UnreadableRange
 
-__all__ = ["CLOSED", "MAGICS", "RESET", "Ends", "as_pcap", "pcap_parts", "pcapng_parts", "read_packets"]
-
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
 MAGICS = {
     b"\xa1\xb2\xc3\xd4": (">", 1000, 16),

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from coordwire._speedups._native import PacketWalk
 
-__all__ = ["InputWindow", "Packet", "Readable", "Walks"]
-
 BLOCK = 256 << 10
 
 

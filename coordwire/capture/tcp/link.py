@@ -14,20 +14,6 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = [
-    "ACK",
-    "FIN",
-    "RST",
-    "SYN",
-    "TcpSegment",
-    "endpoints",
-    "find_network",
-    "read_segments",
-    "reverse_key",
-]
-
 import struct
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -36,7 +22,7 @@ from typing import NamedTuple, overload
 
 from coordwire.capture.flows import CaptureCounts, Chunk, NetworkAddress
 from coordwire.capture.formats.source import Packet
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 ETHERNET = 1

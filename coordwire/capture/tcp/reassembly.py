@@ -46,8 +46,6 @@ from coordwire.capture.flows import (
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, TcpSegment, endpoints, reverse_key
 from coordwire.errors import UnreadableRange
 
-__all__ = ["MASK", "FlowTable", "HalfStream", "Piece", "distance", "hole_end", "piece_start", "reassemble"]
-
 MASK = 0xFFFFFFFF
 
 

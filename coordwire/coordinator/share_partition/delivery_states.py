@@ -29,8 +29,6 @@ from coordwire.coordinator.share_partition.in_flight import (
 from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.errors import Malformed
 
-__all__ = ["DeliveryStates", "StateChange", "StateGap"]
-
 _AVAILABLE, _ACQUIRED, _ACKNOWLEDGED, _ARCHIVED = (
     RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED,
 )  # fmt: skip

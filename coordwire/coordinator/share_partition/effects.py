@@ -11,18 +11,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "AcknowledgementBatch",
-    "AcknowledgementOutcome",
-    "AcquiredRecords",
-    "FetchedBatch",
-    "ShareEffect",
-    "SharePartitionConfig",
-    "StateWrite",
-    "aborted_ranges",
-    "translated_error",
-]
-
 
 class AcquiredRecords(NamedTuple):
     """A run of records that a member has acquired. delivery_count: this delivery included."""

@@ -14,18 +14,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 
-__all__ = [
-    "NO_MEMBER",
-    "AcquisitionFailed",
-    "AcquisitionLock",
-    "BatchMap",
-    "InFlightBatch",
-    "InFlightState",
-    "Locks",
-    "RecordState",
-]
-
-
 NO_MEMBER = ""
 """The member id of records that no member holds."""
 

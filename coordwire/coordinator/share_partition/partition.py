@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.share_partition.acquisition import Acquisition, OffsetRange
+from coordwire.coordinator.share_partition.acquisition import Acquisition
 from coordwire.coordinator.share_partition.delivery_states import StateChange
 from coordwire.coordinator.share_partition.effects import AcknowledgementBatch, AcknowledgementOutcome
 from coordwire.coordinator.share_partition.in_flight import (
@@ -28,8 +28,6 @@ from coordwire.coordinator.share_partition.in_flight import (
     RecordState,
 )
 from coordwire.enums import ErrorCode
-
-__all__ = ["OffsetRange", "SharePartition"]
 
 _AVAILABLE, _ACQUIRED, _ACKNOWLEDGED, _ARCHIVED = (
     RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED,

@@ -17,10 +17,12 @@
     faults.py         plans of faults: their text, how a seed draws them, what they do
     checkers.py       what must hold
     network.py        connections in memory
+    tls.py            their TLS
     unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
     threads.py        the threads of a world that allows them
     surroundings.py   clocks, randomness and ways out, replaced while a world runs
+    packages.py       the same in packages of others
 
 Rules: a seed gives one run, byte for byte, on each machine with the same Python, packages and order of
 hashes. A world changes nothing that lasts.

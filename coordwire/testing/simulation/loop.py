@@ -21,10 +21,12 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from heapq import heapify, heappop, heappush
 from random import Random
+from ssl import create_default_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
+from coordwire.testing.simulation.packages import DialedSocket
 from coordwire.testing.simulation.surroundings import EnteredWorld, is_outside, refuse
 from coordwire.testing.simulation.threads import WorldThreads
 
@@ -469,13 +471,17 @@ class SimulationLoop(asyncio.BaseEventLoop):
         *,
         ssl: Any = None,
         sock: Any = None,
+        server_hostname: str | None = None,
         **options: Any,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        if sock is not None:
+        if isinstance(sock, DialedSocket):
+            host, port = sock.host, sock.port
+        elif sock is not None:
             raise refuse(self.world, "sockets", "connects a real socket")
-        if ssl:
-            raise refuse(self.world, "tls", "asks for TLS, which a simulated network does not have")
-        return await self._net.connect(protocol_factory, host or "127.0.0.1", int(port or 0))
+        tls = create_default_context() if ssl is True else ssl or None
+        host = host or "127.0.0.1"
+        name = host if server_hostname is None else server_hostname
+        return await self._net.connect(protocol_factory, host, int(port or 0), tls, name or None)
 
     async def create_server(  # type: ignore[override]
         self,
@@ -489,9 +495,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     ) -> asyncio.AbstractServer:
         if sock is not None:
             raise refuse(self.world, "sockets", "listens on a real socket")
-        if ssl:
-            raise refuse(self.world, "tls", "asks for TLS, which a simulated network does not have")
-        return self._net.listen(protocol_factory, host, int(port or 0))
+        return self._net.listen(protocol_factory, host, int(port or 0), ssl or None)
 
 
 def _refused(deed: str) -> Callable[..., Any]:
@@ -517,7 +521,7 @@ _EXITS = {
     "connect_accepted_socket": "accepts a real socket",
     "connect_read_pipe": "reads a pipe",
     "connect_write_pipe": "writes to a pipe",
-    "start_tls": "starts TLS, which a simulated network does not have",
+    "start_tls": "starts TLS within a connection",
     "subprocess_exec": "starts a process",
     "subprocess_shell": "starts a process",
 }

@@ -13,6 +13,7 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from typing import Any, Protocol
 
 from coordwire.testing.fault_plans import FaultEnd, Paths, are_between
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulationLoop
+from coordwire.testing.simulation.tls import shake_hands, tls_details
 
 __all__ = ["Host", "Network", "Tracer", "Transport"]
 
@@ -339,7 +341,7 @@ class Transport(asyncio.Transport):
 
 
 class NetworkServer(asyncio.AbstractServer):
-    """A listener. sockets: one, of its address."""
+    """A listener. sockets: one, of its address; tls: None for plain connections."""
 
     def __init__(
         self,
@@ -347,8 +349,10 @@ class NetworkServer(asyncio.AbstractServer):
         factory: Callable[[], asyncio.BaseProtocol],
         machine: Host,
         address: tuple[str, int],
+        tls: ssl.SSLContext | None,
     ) -> None:
         self.network, self.factory, self.machine, self.address = network, factory, machine, address
+        self.tls = tls
         self.context = copy_context()
         self.sockets: tuple[_Socket, ...] = (_Socket(address),)
         self._closed = network.loop.create_future()
@@ -418,7 +422,11 @@ class Network:
     # --- connections ---
 
     def listen(
-        self, factory: Callable[[], asyncio.BaseProtocol], host: Any, port: int
+        self,
+        factory: Callable[[], asyncio.BaseProtocol],
+        host: Any,
+        port: int,
+        tls: ssl.SSLContext | None = None,
     ) -> asyncio.AbstractServer:
         """A server of the process that asks."""
         while not port:
@@ -429,13 +437,18 @@ class Network:
             raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: port {port}")
         machine = self.names.get(port) or self.by_process[PROCESS.get()]
         address = (host if isinstance(host, str) and host else "127.0.0.1", port)
-        server = self.servers[port] = NetworkServer(self, factory, machine, address)
+        server = self.servers[port] = NetworkServer(self, factory, machine, address, tls)
         return server
 
     async def connect(
-        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
+        self,
+        factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
+        server_name: str | None = None,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """A connection from the process that asks. Raises `OSError`."""
+        """A connection from the process that asks. server_name: as TLS expects it. Raises `OSError`."""
         machine = self.by_process[PROCESS.get()]
         began, wait = self.loop.now, _RETRY
         address = self.address_of(host)
@@ -456,6 +469,7 @@ class Network:
         server = self.servers.get(port)
         if server is None:
             raise _error(errno.ECONNREFUSED)
+        ends = await self._secured(server, tls, server_name, latency)
         local = (machine.address, machine.next_port)
         machine.next_port += 1
         remote = (address, port)
@@ -463,6 +477,9 @@ class Network:
         accepted = Transport(self, server.machine, remote, local, server.context)
         client.join(accepted)
         accepted.join(client)
+        if ends is not None:
+            for transport, end in zip((client, accepted), ends, strict=True):
+                transport._extra.update(tls_details(end))  # type: ignore[attr-defined]
         self.transports[client] = self.transports[accepted] = None
         self.trace("open", f"{machine.name} {server.machine.name}")
         protocol = client.protocol = factory()
@@ -470,6 +487,17 @@ class Network:
         protocol.connection_made(client)
         self.loop.call_soon(accepted.protocol.connection_made, accepted, context=accepted.context)
         return client, protocol
+
+    async def _secured(
+        self, server: NetworkServer, tls: ssl.SSLContext | None, server_name: str | None, latency: float
+    ) -> tuple[ssl.SSLObject, ssl.SSLObject] | None:
+        """Both ends of a handshake; None for a plain connection. Raises `OSError`."""
+        if tls is None and server.tls is None:
+            return None
+        await asyncio.sleep(latency)
+        if tls is None or server.tls is None:  # neither understands the other
+            raise _error(errno.ECONNRESET)
+        return shake_hands(tls, server.tls, server_name)
 
     def between(self, first: str, second: str) -> Iterator[Transport]:
         """The ends of connections between machines of two patterns."""

@@ -10,7 +10,6 @@ world raises `LeftTheWorld`, which names the line, and is kept: a run fails even
 from __future__ import annotations
 
 import _thread
-import asyncio
 import ctypes
 import gc
 import os
@@ -24,16 +23,16 @@ import sysconfig
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from importlib import import_module
 from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol, cast
 
 from coordwire.errors import CoordwireError
+from coordwire.testing.simulation.packages import counting_anew, package_replacements
 
 try:
     import _posixsubprocess
@@ -404,54 +403,6 @@ def _functions() -> list[tuple[Any, str, Any]]:
     return changes
 
 
-# --- C extensions that read the system's clock ---
-
-_PYTHON_VARIANTS = {
-    "aiokafka.record.default_records": ("DefaultRecordBatchBuilder", "_DefaultRecordBatchBuilderPy"),
-    "aiokafka.record.legacy_records": ("LegacyRecordBatchBuilder", "_LegacyRecordBatchBuilderPy"),
-}
-"""Classes in C, with the same in Python, which ask `time`: by their module."""
-
-
-def _classes() -> list[tuple[Any, str, Any]]:
-    """The classes that are replaced, of modules that are loaded."""
-    changes: list[tuple[Any, str, Any]] = []
-    for name, (used, variant) in _PYTHON_VARIANTS.items():
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, used) and hasattr(module, variant):
-            changes.append((module, used, getattr(module, variant)))
-    return changes
-
-
-# --- anyio's threads ---
-
-
-def _anyio_classes() -> list[tuple[Any, str, Any]]:
-    """What anyio runs in a thread runs in the loop's own, by the loop's executor."""
-    if "anyio" not in sys.modules:
-        return []
-    module = import_module("anyio._backends._asyncio")  # which anyio loads when it is first used
-    backend = module.AsyncIOBackend
-    original = vars(backend)["run_sync_in_worker_thread"]
-
-    async def run_sync(
-        cls: Any,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        abandon_on_cancel: bool = False,
-        limiter: Any = None,
-    ) -> Any:
-        if current() is None:
-            return await original.__get__(None, cls)(func, args, abandon_on_cancel, limiter)
-        await cls.checkpoint()
-        async with limiter or cls.current_default_thread_limiter():
-            with module.CancelScope(shield=not abandon_on_cancel):
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(None, copy_context().run, func, *args)
-
-    return [(backend, "run_sync_in_worker_thread", classmethod(run_sync))]
-
-
 # --- in their places ---
 
 _is_installed = False
@@ -493,7 +444,7 @@ class _Replacements:
         self.modules = len(sys.modules)
         self.attributes = [
             (place, name, vars(place)[name], replacement)
-            for place, name, replacement in (*_functions(), *_classes(), *_anyio_classes())
+            for place, name, replacement in (*_functions(), *package_replacements(current))
         ]
         known = {
             id(original): (original, replacement)
@@ -552,7 +503,9 @@ def _garbage_of_worlds() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of coroutines that a killed process did not begin
+            gc.collect()
         if can_freeze:
             gc.unfreeze()
         if is_collecting:
@@ -589,7 +542,8 @@ def entered(world: EnteredWorld, seed: int) -> Iterator[None]:
     random.seed(f"world/{seed}")
     _world, _thread_of_world = world, world.thread
     try:
-        yield
+        with counting_anew():
+            yield
     finally:
         _world = None
         random.setstate(state)

@@ -165,11 +165,12 @@ class GroupTable:
             before = None if family == living else self.every.get((group.group, family))
             if before is None or before.is_unused:
                 continue
+            is_silent = before.unmoved_if_silent(place)  # one that was deleted didn't move
             if isinstance(before, ClassicGroup):
                 before.expire_all(place)
             else:
                 before.expire(place)
-            if before.members:
+            if before.members and not is_silent:
                 continue  # these are captures of several clusters
             events = self._end(group.group, (family,), place)
             before.report(GroupDeleted, place, inferred=True)
@@ -207,15 +208,17 @@ class GroupTable:
             return self._keep(to_classic_unseen(group, request_place))
         return group
 
-    def of_heartbeat(self, kind: Kind, request: Any, message: Any, request_place: Seen) -> ModernGroup | None:
+    def of_heartbeat(
+        self, kind: Kind, request: Any, message: Any, place: Seen, request_place: Seen
+    ) -> ModernGroup | None:
         """The group that a heartbeat is about, if it is of this kind."""
-        group = self._of_heartbeat(kind, request, message, request_place)
+        group = self._of_heartbeat(kind, request, message, place, request_place)
         if group is not None and request.member_epoch == 0 and not message.error_code:
             self._succeeds(group, request_place)
         return group
 
     def _of_heartbeat(
-        self, kind: Kind, request: Any, message: Any, request_place: Seen
+        self, kind: Kind, request: Any, message: Any, place: Seen, request_place: Seen
     ) -> ModernGroup | None:
         group_id = request.group_id
         if kind == "consumer":
@@ -223,7 +226,7 @@ class GroupTable:
             if isinstance(group, ConsumerGroup):
                 if request.member_epoch != 0 or message.error_code:
                     return group
-                group.expire_before(request, message, request_place)
+                group.expire_before(request, message, group.read_place(request_place, place))
                 if group.converts is None:
                     return group
                 group = self._keep(to_classic(group, None, request_place))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -271,11 +271,23 @@ class StoryContents:
         if stays:
             selected = list(within.items())[:MOST_IN]
             lines = [self._member(name, stay, has.get(name), standby.get(name)) for name, stay in selected]
-            yield f"In at the end ({len(within)})", lines, len(within) - len(selected)
+            yield f"In at the end ({len(within)})" + self._all_are(within), lines, len(within) - len(selected)
         if former:
             selected = list(former.items())[:MOST_GONE]
             lines = [self._member(name, stay) for name, stay in selected]
-            yield f"No longer in ({len(former)})", lines, len(former) - len(selected)
+            yield f"No longer in ({len(former)})" + self._all_are(former), lines, len(former) - len(selected)
+
+    @cached_property
+    def _common_software(self) -> str:
+        """What all members' clients are; "" if they are several, or one is not known."""
+        joins = [stay.joined for stay in self.numbers.stays.values()]
+        software = {(join.software or "") if join is not None else "" for join in joins}
+        return software.pop() if len(software) == 1 else ""
+
+    def _all_are(self, stays: Mapping[str, Stay]) -> str:
+        """The software that all members have, beside a title of some of them."""
+        quantifier = ", all" if len(stays) > 1 else ","
+        return f"{quantifier} {shown(self._common_software)}" if stays and self._common_software else ""
 
     def _assigned(self) -> tuple[dict[str, Assignment], dict[str, Assignment]]:
         """What each member has since the group was last steady, and its standby tasks."""
@@ -294,6 +306,7 @@ class StoryContents:
         notes += [shown(name.removeprefix(f"{client}-")[:8] + "…" if len(name) > 16 else name)]
         if join is not None:
             notes += [f"from {shown(join.host)}"] if join.host else []
+            notes += [shown(join.software)] if join.software and not self._common_software else []
             notes += [f"static {shown(join.instance_id)}"] if join.instance_id is not None else []
             if join.kind == "consumer" and join.protocols:
                 notes.append(f"assignor {shown(', '.join(join.protocols))}")

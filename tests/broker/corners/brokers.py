@@ -65,4 +65,7 @@ def ours() -> Iterator[tuple[str, int]]:
         transactions_partitions=5,
     )
     with Broker.in_thread(config=config) as broker:
-        yield broker.addresses[0]
+        address = broker.addresses[0]
+        for key_type in (0, 1):
+            _wait_for_coordinator(address[1], key_type)
+        yield address

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.coordinator import (
@@ -44,7 +45,7 @@ class Story:
             (45_000, 5_000) if defaults else self.random.choice([(6_000, 1_000), (9_000, 2_000)])
         )
         delay_ms, assignment_ms = self.random.choice([0, 500, 3_000]), self.random.choice([0, 1_000])
-        modern = {
+        modern: dict[str, Any] = {
             "session_timeout_ms": timeout, "heartbeat_interval_ms": interval,
             "assignment_interval_ms": assignment_ms,
         }  # fmt: skip

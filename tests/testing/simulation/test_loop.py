@@ -12,6 +12,7 @@ import random
 import secrets
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -291,11 +292,12 @@ def test_what_a_loop_does_outside_is_refused(name: str) -> None:
     assert "test_loop.py" in str(failure)
 
 
-def test_tls_is_refused() -> None:
+def test_tls_within_a_connection_is_refused() -> None:
     async def body(world: SimulatedWorld) -> None:
-        await asyncio.open_connection("127.0.0.1", 9092, ssl=True)
+        _, writer = await asyncio.open_connection("127.0.0.1", 9092)
+        await writer.start_tls(ssl.create_default_context())
 
-    assert "TLS" in str(run(body).failure)
+    assert "starts TLS within a connection" in str(run(body).failure)
 
 
 def test_other_threads_have_the_real_time() -> None:

@@ -51,6 +51,8 @@ def gap_differences(history: History, told: Sequence[GroupEvent]) -> Iterator[Di
         for since, until, client in _deaths(spans):
             if until - since < LONG_MS or until > END - LONG_MS or _is_cut(history, partition, since, until):
                 continue
+            if history.world.deaths[client].how == "open" and not _is_out(history, client):
+                continue  # a machine that is gone is silent, as others may be, until its session is over
             early = min([until, *(one for _, one, two in history.frozen if one < until <= two + SLACK_MS)])
             late = since  # a machine that was gone while the coordinator stalled was still answered
             if history.world.deaths[client].how == "open":
@@ -123,6 +125,16 @@ def _is_unseen(history: History, span: _Had) -> bool:
     return history.world.deaths[span.client].how == "open" or any(
         sent <= kill.since <= span.until for kill in history.world.kills
     )
+
+
+def _is_out(history: History, client: str) -> bool:
+    """Whether the coordinator took out what a client was, while a capture may show it."""
+    names = {
+        member_id for _, name, member_id, partitions in history.world.owned if name == client if partitions
+    }
+    last_ns = history.world.entries[-1].time_ns or 0
+    left = (event for event in history.world.events if isinstance(event, MemberLeft))
+    return any(event.member_id in names and (event.time_ns or 0) < last_ns for event in left)
 
 
 def _last_request(history: History, client: str, until: int) -> int:
