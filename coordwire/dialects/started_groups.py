@@ -273,8 +273,9 @@ class StartedGroup:
         self._give_up(time_ns, place)
         attempt = self._attempt
         completed = None if attempt is None else attempt.completed
-        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing
-        if attempt is not None and completed is not None and is_over and not attempt.failed:
+        if attempt is None or completed is None or attempt.failed or (completed.time_ns or 0) >= time_ns:
+            return
+        if attempt.missing == len(self._missing):  # those that are missing have answered before
             self._end(attempt, completed)
 
     def _watch(self, registration: DraftRegistration) -> None:
