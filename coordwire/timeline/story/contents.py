@@ -148,6 +148,9 @@ class StoryContents:
         """The sentences at the head, the verdict first, each with the name of its style."""
         totals = self.totals
         yield self.verdict, "bad" if self.incidents else "head"
+        if totals.parted_ns is not None:
+            shows = f"a second cluster shows at {clock(totals.parted_ns)}"
+            yield f"{shows}: what came before is taken for this one's", "busy"
         if totals.rebalances:
             if self.incidents:
                 yield shown(verdict(totals)), "head"
