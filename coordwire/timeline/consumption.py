@@ -10,7 +10,7 @@ idle; a gap without times has no length; memory is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import Idle, TopicPartition
@@ -182,6 +182,15 @@ class Consumption:
         """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
         return tuple(sorted(gaps))
+
+    def open_gaps(self, partitions: Iterable[TopicPartition], time_ns: int | None) -> tuple[Idle, ...]:
+        """The gaps of some partitions that have no consumer by then, as long as they are by then."""
+        idle = ((partition, self._idle.get(partition)) for partition in sorted(partitions))
+        return tuple(
+            _new(Idle, (*partition, since_ns, time_ns))
+            for partition, since_ns in idle
+            if since_ns is not None and time_ns is not None and since_ns < time_ns
+        )
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
         """A copy with other names of topics; several topics may get the same name."""

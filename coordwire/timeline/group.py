@@ -43,6 +43,7 @@ from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
 from coordwire.timeline.stalls import STALL_NS
+from coordwire.timeline.topic_changes import TopicChanges
 
 M = TypeVar("M", Moved, Idle)
 
@@ -142,7 +143,8 @@ class Group:
     members; coordinator: the address of the broker that last accepted a request about it; brokers: all that
     did; asked_broker: who is asked, until one accepts; outage: that of the coordinator, until a request is
     accepted again; back: where another broker was seen to have it; unanswered: the requests that it answers
-    at once, and did not answer yet, with their connections, the oldest first; holes: those of the capture."""
+    at once, and did not answer yet, with their connections, the oldest first; holes: those of the capture;
+    topic_changes: those of the cluster."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -165,6 +167,7 @@ class Group:
         self.back: Seen | None = None
         self.unanswered: OrderedDict[Seen, str] = OrderedDict()
         self.holes = Holes()
+        self.topic_changes = TopicChanges()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
         self._asked_ns: OrderedDict[str, int] = (
             OrderedDict()
@@ -455,7 +458,10 @@ class Group:
             moved = self._as_named(partitions_moved(self.settled, after))
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
-            idle = tuple(self._as_named(self.consumption.take_gaps()))
+            gaps = self.consumption.take_gaps()
+            if outcome == "unfinished":
+                gaps += self.consumption.open_gaps(self._ownerless(), place.time_ns)
+            idle = tuple(self._as_named(gaps))
         began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
         place = _not_before(began_ns, place)
         if joined_ns is not None and began_ns is not None:
@@ -478,6 +484,18 @@ class Group:
             () if outcome == "superseded" else self._standby(),
             self._lost(rebalance) if outcome == "unfinished" else (),
         ))  # fmt: skip
+
+    def _ownerless(self) -> set[TopicPartition]:
+        """What had an owner when the group was last steady, of topics that are there and members want."""
+        topics = {topic for member in self.members.values() for topic in member.topics}
+        are_all = self.kind == "streams" or any(topic.startswith("/") for topic in topics)
+        return {
+            partition
+            for partitions in self.settled.values()
+            for partition in partitions
+            if are_all
+            or ((name := self.name_of(partition.topic)) in topics and not self.topic_changes.is_deleted(name))
+        }
 
     def _joined(self, rebalance: Rebalance) -> tuple[str, ...]:
         """The members that were seen joining, and have not gone."""

@@ -44,6 +44,8 @@ KEYS = {
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",
     ],
+    "topicChanged": ["clientId", "topic", "deed", "partitions"],
+    "groupConfigured": ["clientId", "settings"],
     "offsetReset": ["clientId", "topic", "partition", "before", "offset"],
     "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag", "reason"],
     "errorMet": [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
@@ -27,13 +28,16 @@ from coordwire.timeline.from_wire.migrating_group import (
     to_consumer,
 )
 from coordwire.timeline.from_wire.modern_group import ModernGroup
-from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import UNAVAILABLE, Holes
+from coordwire.timeline.topic_changes import TopicChanges
 
 __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
+
+MOST_CONCERNED, MOST_ASKED = 1_000, 20
+"""A topic's change is reported of so many groups, by so many members and their partitions each."""
 
 _FAMILIES: tuple[Kind, ...] = ("classic", "share", "streams")
 """The kinds that groups are kept as."""
@@ -176,6 +180,18 @@ class GroupTable:
             before.report(GroupDeleted, place, inferred=True)
             group.pending[:0] = events + before.drain()
 
+    def concerned(self, topics: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+        """The ids of groups, of the first ones, whose first members ask for some of these topics or have
+        partitions of them; and which topics."""
+        for group in islice(self, MOST_CONCERNED):
+            own: set[str] = set()
+            for member in islice(group.members.values(), MOST_ASKED):
+                own.update(topics.intersection(member.topics))
+                names = {partition.topic for partition in islice(member.assigned or (), MOST_ASKED)}
+                own.update(topics.intersection(map(group.name_of, names)))
+            if own:
+                yield group.group, frozenset(own)
+
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""
         for query in request.groups or [request]:
@@ -258,9 +274,7 @@ class GroupTable:
         return group
 
     def _keep(self, group: G) -> G:
-        group.holes = self.holes
-        if isinstance(group, ModernGroup):
-            group.topic_changes = self.topic_changes
+        group.holes, group.topic_changes = self.holes, self.topic_changes
         if self._ends is not None:
             group.connections = self._ends
         self._put((group.group, "classic"), group)

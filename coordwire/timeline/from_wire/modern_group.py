@@ -154,7 +154,7 @@ class ModernGroup(ModernState):
                 self._close_even()  # the others didn't wait for what it had
             if static is not None:
                 self.members.drop(static.member_id)
-                self.inherits(member, static, request_place)
+                self.inherits(member, static, place)
             has_other_topics = static is not None and member.topics != static.topics
             if has_other_topics and static is not None and static.topics:
                 self.raise_alone(trigger, request_place)

@@ -30,7 +30,6 @@ from coordwire.timeline.from_wire.epoch_causes import (
 )
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
-from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
@@ -76,7 +75,6 @@ class ModernState(Group):
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._out_or_moved: set[str] = set()  # whose sessions were over, or began again with a move
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
-        self.topic_changes = TopicChanges()
         self.is_delayed = False  # whether a target is due, by the last answer
         self._in_before_ns = 0  # when a member was first seen that was in before the input began
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
-from coordwire.timeline.events import Assignment, MemberLeft
+from coordwire.timeline.events import Assignment, MemberJoined, MemberLeft
 from coordwire.timeline.story.collected import CollectedGroup
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.incidents import Emptied, Incident, incidents
@@ -148,13 +148,16 @@ class StoryContents:
         """The sentences at the head, the verdict first, each with the name of its style."""
         totals = self.totals
         yield self.verdict, "bad" if self.incidents else "head"
+        if totals.parted_ns is not None:
+            shows = f"a second cluster shows at {clock(totals.parted_ns)}"
+            yield f"{shows}: what came before is taken for this one's", "busy"
         if totals.rebalances:
             if self.incidents:
                 yield shown(verdict(totals)), "head"
             yield from self._lengths()
         if text := self.without_members():
             yield text, "bad"
-        parts = [f"{count(totals.joined, 'member')} joined"] if totals.joined else []
+        parts = [text] if (text := self._stays()) else []
         parts += [count(totals.generations, "generation")] if totals.generations else []
         parts += [count(totals.commits, "commit")] if totals.commits else []
         if totals.first_ns is None:
@@ -179,6 +182,31 @@ class StoryContents:
         if errors:
             counts = [entry for entry in totals.errors.most_common() if entry[0] in errors]
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
+
+    def _stays(self) -> str:
+        """How many members there are in the lists below, and how they came; of some events alone, how many
+        joined in these."""
+        stays, joined = self.numbers.stays, self.totals.joined
+        if joined != sum(isinstance(event, MemberJoined) and not event.rejoined for event in self.members):
+            return f"{count(joined, 'member')} joined" if joined else ""
+        if not stays:
+            return ""
+        heirs = {stay.heir for stay in stays.values()}
+        new = {
+            event.member_id
+            for event in self.members
+            if isinstance(event, MemberJoined) and not event.rejoined
+        }
+        inherited = sum(name in heirs and name not in new for name in stays)
+        ways = {
+            "joined": len(new),
+            "in a static member's place": inherited,
+            "in before": len(stays.keys() - new) - inherited,
+        }
+        members = count(len(stays), "member")
+        if len(new) == len(stays):
+            return f"{members} joined"
+        return f"{members} ({', '.join(f'{number:,} {way}' for way, number in ways.items() if number)})"
 
     def without_members(self) -> str:
         """That no member is in, where the last one was lost; "" where any is, or the last one left."""
