@@ -14,8 +14,10 @@
     processes.py      processes: how they start, end, stop and are killed
     trace.py          what is written down of a run: its trace, the log of its processes
     kafka.py          the fixture kafka, with its broker in the world's loop
+    database.py       a simulated database
     faults.py         plans of faults: their text, how a seed draws them, what they do
     checkers.py       what must hold
+    order.py          the order of ready tasks, where another than asyncio's is asked for
     network.py        connections in memory
     tls.py            their TLS
     unawaited.py      coroutines that nothing awaited
@@ -41,6 +43,7 @@ from coordwire.testing.simulation.checkers import (
     UnprocessedRecord,
     Violation,
 )
+from coordwire.testing.simulation.database import Database
 from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed, kafka_simulation
 from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
 from coordwire.testing.simulation.kafka import SimulatedKafka
@@ -56,6 +59,7 @@ __all__ = [
     "KINDS",
     "AbortedRecord",
     "Checker",
+    "Database",
     "DrawnFaults",
     "FallingOffset",
     "LeftBehind",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -51,6 +52,8 @@ FIXTURE = "kafka_simulation_options"
 _LOG_LINES = 60
 _SHOWN_LINES = 12
 """So many lines of the log, and of the groups, are shown where a file has all of them."""
+
+_CLOCK = re.compile(r"(?<!\S)(\d\d):(\d\d):(\d\d\.\d{3})(?!\S)")
 
 _PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
 """Those that a report names, if they are in use: what a seed does depends on their versions."""
@@ -100,6 +103,7 @@ def kafka_simulation(
     limit: float = 86_400.0,
     cooldown: float = 120.0,
     known: Iterable[str] = (),
+    reorder: int = 0,
     repeat: int = 1,
     **settings: Any,
 ) -> Callable[[_Function], Callable[..., None]]:
@@ -109,14 +113,16 @@ def kafka_simulation(
     seconds, when drawn faults are over; most: the most of them. nodes: of the broker. allow: ways out of the
     world. checkers: more of them; without: built-in ones that are not wanted. limit: seconds that a world may
     take; cooldown: those after the test until its processes get SIGTERM. known: failures that are none, as
-    patterns of their reasons with `*`; one that occurs in no seed fails the test. repeat: how many seeds run
+    patterns of their reasons with `*`; one that occurs in no seed fails the test. reorder: how
+    many orders between steps of tasks a mistake needs at most that is looked for beyond asyncio's own order;
+    0 keeps that. repeat: how many seeds run
     twice, to find what is not deterministic. settings: those of the fixture `kafka`, such as `topics`; the
     broker has Kafka's own defaults, as time costs nothing.
 
     Raises `ValueError`, `TypeError` and `Malformed` for wrong arguments.
     """
     numbers = _seeds(seeds)
-    for name, value, least in (("nodes", nodes, 1), ("repeat", repeat, 0)):
+    for name, value, least in (("nodes", nodes, 1), ("reorder", reorder, 0), ("repeat", repeat, 0)):
         if not isinstance(value, int) or value < least:
             raise ValueError(f"expected {name} to be a whole number of at least {least}, got {value!r}")
     if not limit > 0:
@@ -169,6 +175,7 @@ def kafka_simulation(
                 checkers=all_checkers,
                 limit=limit,
                 cooldown=cooldown,
+                reorder=reorder,
             )
             summary = _run(
                 simulation,
@@ -296,7 +303,11 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         *_commands(failed, shrunk, options),
     ]
     story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
-    parts = ("The groups", story), ("The log, in seconds of virtual time", [*shrunk.log_lines])
+    parts = (
+        ("Records that were processed more than once", [*shrunk.repeated]),
+        ("The groups, in seconds of virtual time", [*map(_in_seconds, story)]),
+        ("The log", [*shrunk.log_lines]),
+    )
     if options.folder is None:
         lines += [line for title, content in parts for line in _part(title, content, _LOG_LINES)]
         return "\n".join(lines)
@@ -311,6 +322,15 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         path.write_bytes(shrunk.pcapng())
         lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
     return "\n".join(lines)
+
+
+def _in_seconds(line: str) -> str:
+    """A line of a story with the seconds that log and faults have, in place of the time of day."""
+    return _CLOCK.sub(lambda clock: f"{_seconds_of(*clock.groups()):12.3f}", line)
+
+
+def _seconds_of(hours: str, minutes: str, seconds: str) -> float:
+    return int(hours) * 3_600 + int(minutes) * 60 + float(seconds)
 
 
 def _part(title: str, content: list[str], count: int) -> list[str]:
@@ -329,6 +349,8 @@ def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:
     if not count:
         return [*lines, "It fails without any fault, too."]
     faults_text = "this fault" if count == 1 else f"these {count} faults"
+    if failed.plan and shrunk.unfaulted:
+        lines += [f"Without any fault it fails, too, by {shrunk.unfaulted}", ""]
     alone = f" alone, of {len(failed.plan)}" if count < len(failed.plan) else ""
     return [*lines, f"With {faults_text}{alone}:", "", plan_text(shrunk.plan, "    ").rstrip()]
 

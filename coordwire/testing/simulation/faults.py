@@ -61,6 +61,9 @@ KINDS = {
 
 _OF_NODES = ("coordinate", "lead", "fill", "fail", "inject")
 
+_LEAST = 2.0
+"""Seconds that a drawn fault may have at least."""
+
 _RULES = (
     "Heartbeat error=REBALANCE_IN_PROGRESS",
     "Heartbeat error=NOT_COORDINATOR",
@@ -144,15 +147,18 @@ class FaultDriver:
         self._ends = 0.0
         self._stops = 0
         """How many `stop` are under way."""
+        self._remaining = self._moved = 0
+        """How many draws are to come, and how many of these have come early."""
         self._over: asyncio.Future[None] = world.loop.create_future()
         self._open: dict[int, FaultEnd] = {}
         self._opened = 0
         if isinstance(faults, DrawnFaults):
             self._draws = faults
-            last = int(faults.until * 1000)
+            last = int((faults.until - _LEAST) * 1000)
             self._ends = faults.until
-            for _ in range(self._random.randint(1, faults.most)):
-                world.loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
+            self._remaining = self._random.randint(1, faults.most)
+            for _ in range(self._remaining):
+                world.loop.call_exactly(self._random.randrange(500, last) / 1000, self._draw_when_due)
         else:
             for fault in faults:
                 end = fault.at + (fault.duration or 0)
@@ -161,8 +167,9 @@ class FaultDriver:
 
     @property
     def ends(self) -> float:
-        """When the last fault is over, in seconds; later than now while a process takes its time to stop."""
-        if self._stops:
+        """When the last fault is over, in seconds; later than now while a process takes its time to stop, or
+        waits for an answer over a half-open connection."""
+        if self._stops or self._world.network.is_asked_in_vain:
             self._ends = max(self._ends, self._world.loop.now + 1)
         return self._ends
 
@@ -194,6 +201,21 @@ class FaultDriver:
 
     # --- what a seed draws ---
 
+    def _draw_when_due(self) -> None:
+        self._remaining -= 1
+        if self._moved:
+            self._moved -= 1
+        else:
+            self._draw()
+
+    def _draw_early(self, delay: float) -> None:
+        """Let one of the later draws come so many seconds from now: what goes wrong while a process starts
+        needs two faults at a time."""
+        at = self._world.loop.now + delay
+        if self._remaining > self._moved and at < self._draws.until - _LEAST:
+            self._moved += 1
+            self._world.loop.call_exactly(at, self._draw)
+
     def _draw(self) -> None:
         random, world = self._random, self._world
         now = round(world.loop.now * 1000)
@@ -204,6 +226,8 @@ class FaultDriver:
         nodes = [f"broker-{number}" for number in world.nodes]
         process = random.choice(world.clients)
         node = random.choice([*nodes, "broker-*"])
+        if world.databases and kind in KINDS["network"] and random.random() < 0.5:
+            node = random.choice(world.databases)
         rule = random.choice(_RULES)
         times = random.randint(1, 3)
         targets: tuple[str, ...] = (process,)
@@ -240,6 +264,8 @@ class FaultDriver:
             return
         if kind in ("crash", "freeze", "skew", "stop") and process == "test":
             return  # the test itself is not a process that can fail
+        if kind in ("crash", "stop") and targets[0] not in nodes and random.random() < 0.5:
+            self._draw_early(duration / 1000)
         self._inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
 
     # --- what happens ---

@@ -3,10 +3,10 @@
 Strategy: callbacks, tasks and futures are asyncio's own; only the step of the loop is other: when nothing is
 ready, time jumps to the next timer. What asyncio leaves open is the seed's choice: how late a timer is (up to
 a millisecond), which of those that are due runs first, how long an executor takes. `call_soon` keeps its
-order, as asyncio promises. Tasks and futures have hashes by their number, so that sets of them have an order
-that does not depend on where they are in memory. Rules: every callback belongs to the process in whose
-context it was made; one of a process that is frozen waits, one of a process that was killed never runs. A
-socket or a subprocess is refused; a thread too, or it is waited for.
+order, as asyncio promises, unless `TaskOrder` is asked for. Tasks and futures have hashes by their number, so
+that sets of them have an order that does not depend on where they are in memory. Rules: every callback
+belongs to the process in whose context it was made; one of a process that is frozen waits, one of a process
+that was killed never runs. A socket or a subprocess is refused; a thread too, or it is waited for.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
+from coordwire.testing.simulation.order import TaskOrder
 from coordwire.testing.simulation.packages import DialedSocket
 from coordwire.testing.simulation.surroundings import EnteredWorld, is_outside, refuse
 from coordwire.testing.simulation.threads import WorldThreads
@@ -163,20 +164,22 @@ class SimulatedTask(asyncio.Task[Any]):
 class SimulationLoop(asyncio.BaseEventLoop):
     """The loop. now: seconds; steps: how many it has made; world: what runs in it.
 
-    network: gives transports and servers. limit: seconds after which `TooLong` is raised.
+    network: gives transports and servers. limit: seconds after which `TooLong` is raised. reorder: the depth
+    of `TaskOrder`; 0 for asyncio's own order.
     """
 
     _ready: deque[events.Handle]
     _closed: bool
     _stopping: bool
 
-    def __init__(self, seed: int, world: EnteredWorld, *, limit: float = 86_400.0) -> None:
+    def __init__(self, seed: int, world: EnteredWorld, *, limit: float = 86_400.0, reorder: int = 0) -> None:
         super().__init__()
         self.now = 0.0
         self.steps = 0
         self.world = world
         self.limit = limit
         self.network: Network | None = None
+        self._order = TaskOrder(seed, reorder) if reorder else None
         self._seed = seed
         self._random = Random(f"loop/{seed}")
         self._draw = self._random.random
@@ -286,7 +289,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         """Run step after step until the loop is stopped."""
         ready, next_ready, process_of = self._ready, self._ready.popleft, PROCESS
-        threads = self.threads
+        threads, order = self.threads, self._order
         while True:
             if threads.are_there:
                 threads.settle()
@@ -305,7 +308,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             else:
                 if not ready and not self._is_stopping:
                     raise TooLong(f"nothing will ever happen: {self.waiting()}")
-            for _ in range(len(ready)):
+            for _ in range(len(ready) if order is None else order.arrange(ready, map(_task_of, ready))):
                 handle = next_ready()
                 if handle._cancelled:
                     continue
@@ -527,6 +530,12 @@ _EXITS = {
 }
 for _name, _deed in _EXITS.items():
     setattr(SimulationLoop, _name, _refused(_deed))
+
+
+def _task_of(handle: events.Handle) -> SimulatedTask | None:
+    """The task of a process whose step it is."""
+    task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+    return task if isinstance(task, SimulatedTask) and task.process is not None else None
 
 
 def is_own(task: SimulatedTask) -> bool:

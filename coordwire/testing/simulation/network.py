@@ -327,6 +327,11 @@ class Transport(asyncio.Transport):
                 _TCP_TIMEOUT, self.fail, errno.ETIMEDOUT, context=self.context
             )
 
+    @property
+    def is_asked_in_vain(self) -> bool:
+        """Whether what a process has sent is lost, and its protocol does not know."""
+        return self._timeout is not None and not self.is_lost and self.process is not None
+
     def vanish(self) -> None:
         """The process of this end is gone: the system resets its connections, its protocol learns nothing."""
         self.is_lost = self._is_closing = True
@@ -429,16 +434,26 @@ class Network:
         tls: ssl.SSLContext | None = None,
     ) -> asyncio.AbstractServer:
         """A server of the process that asks."""
-        while not port:
-            if self._port not in self.servers:
-                port = self._port
-            self._port += 1
+        port = port or self._free_port()
         if port in self.servers:
             raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: port {port}")
         machine = self.names.get(port) or self.by_process[PROCESS.get()]
         address = (host if isinstance(host, str) and host else "127.0.0.1", port)
         server = self.servers[port] = NetworkServer(self, factory, machine, address, tls)
         return server
+
+    def listen_at(self, machine: Host, factory: Callable[[], asyncio.BaseProtocol]) -> int:
+        """Let a machine without a process listen; at which port."""
+        port = self._free_port()
+        self.names[port] = machine
+        self.listen(factory, "0.0.0.0", port)
+        return port
+
+    def _free_port(self) -> int:
+        while self._port in self.servers:
+            self._port += 1
+        self._port += 1
+        return self._port - 1
 
     async def connect(
         self,
@@ -498,6 +513,11 @@ class Network:
         if tls is None or server.tls is None:  # neither understands the other
             raise _error(errno.ECONNRESET)
         return shake_hands(tls, server.tls, server_name)
+
+    @property
+    def is_asked_in_vain(self) -> bool:
+        """Whether something was sent over a half-open connection that its process has not given up."""
+        return any(transport.is_asked_in_vain for transport in self.transports)
 
     def between(self, first: str, second: str) -> Iterator[Transport]:
         """The ends of connections between machines of two patterns."""

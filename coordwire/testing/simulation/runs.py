@@ -57,7 +57,8 @@ class RunOutcome:
     whether it held.
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
-    failed, the last two as functions that make them.
+    failed, the last two as functions that make them; repeated: the records that it marked as processed more
+    than once; unfaulted: the reason of a failure without any fault, if that is another one.
     """
 
     seed: int
@@ -68,6 +69,8 @@ class RunOutcome:
     failure: BaseException | None = None
     calls: str = ""
     log_lines: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    unfaulted: str = ""
     lines: tuple[str, ...] | None = None
     pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
@@ -163,6 +166,7 @@ class Simulation:
     checkers: tuple[type[Checker], ...] = CHECKERS
     limit: float = 86_400.0
     cooldown: float = 120.0
+    reorder: int = 0
 
     def run(self, seed: int, *, keep_trace: bool = False, keep_frames: bool = False) -> RunOutcome:
         """One run. keep_frames: the failure has those of the test's own code, for a debugger."""
@@ -179,6 +183,7 @@ class Simulation:
             checkers=self.checkers,
             limit=self.limit,
             cooldown=self.cooldown,
+            reorder=self.reorder,
             keep_trace=keep_trace,
         )
         with entered(world, seed):
@@ -202,6 +207,7 @@ class Simulation:
             failure=world.failure,
             calls=calls,
             log_lines=tuple(world.log_lines),
+            repeated=tuple(world.repeated),
             pcapng=None if kafka is None else kafka.traffic.pcapng,
             timeline=None if kafka is None else kafka.timeline,
         )
@@ -223,16 +229,18 @@ class Simulation:
         """The run with the fewest faults that fails in the same way, of those that were tried."""
         best = failed
         remaining = runs
+        unfaulted = ""
 
         def try_plan(plan: Sequence[PlannedFault]) -> bool:
-            nonlocal best, remaining
+            nonlocal best, remaining, unfaulted
             if remaining <= 0:
                 return False
             remaining -= 1
             outcome = replace(self, faults=sorted(plan, key=lambda fault: fault.at)).run(failed.seed)
             if outcome.failure is None or outcome.kind != failed.kind:
+                unfaulted = outcome.reason if outcome.failure is not None and not plan else unfaulted
                 return False
-            best = replace(outcome, plan=tuple(sorted(plan, key=lambda fault: fault.at)))
+            best = replace(outcome, plan=tuple(sorted(plan, key=lambda fault: fault.at)), unfaulted=unfaulted)
             return True
 
         if not failed.plan or not (try_plan([]) or try_plan(failed.plan)):

@@ -50,6 +50,7 @@ __all__ = [
     "installed",
     "is_outside",
     "line_outside",
+    "unheard",
 ]
 
 Exit = Literal["threads", "sockets", "subprocesses", "fsync"]
@@ -491,6 +492,19 @@ _replacements: _Replacements | None = None
 
 
 @contextmanager
+def unheard() -> Iterator[None]:
+    """What is left of a world ends: Python closes coroutines, also those that did not begin, and what they do
+    in a `finally` comes to nothing. None of it is reported."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.unraisablehook = hook
+
+
+@contextmanager
 def _garbage_of_worlds() -> Iterator[None]:
     """Garbage is collected where a world asks for it, and nowhere else, of what was made since: what is older
     is neither looked at again and again, nor finalized in a world."""
@@ -503,8 +517,7 @@ def _garbage_of_worlds() -> Iterator[None]:
     try:
         yield
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of coroutines that a killed process did not begin
+        with unheard():
             gc.collect()
         if can_freeze:
             gc.unfreeze()

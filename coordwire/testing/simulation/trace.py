@@ -27,6 +27,12 @@ _NEAR = 8
 _LINES = 1_000
 """So many lines of a trace are added to its digest at once."""
 
+_WIDEST = 240
+"""Characters of a line of the log, beyond which it is cut."""
+
+_SPACES = re.compile(r"(\\n|\s)+")
+"""Also an end of line within a `repr`."""
+
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
@@ -104,6 +110,9 @@ class LogLines(logging.Handler):
 
     def add(self, source: str, level: str, message: str) -> None:
         """Write a line of a process, or of the world."""
+        message = _SPACES.sub(" ", message)
+        if len(message) > _WIDEST:
+            message = f"{message[:_WIDEST]} …"
         text, now = f"{source:12} {level:7} {message}", self.world.loop.now
         for entry in islice(reversed(self._entries), _NEAR):
             if entry.text == text:

@@ -20,7 +20,6 @@ import inspect
 import logging
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import redirect_stdout, suppress
 from contextvars import Context
@@ -31,6 +30,7 @@ from typing import Any
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
+from coordwire.testing.simulation.database import Database
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.loop import (
@@ -40,7 +40,7 @@ from coordwire.testing.simulation.loop import (
 )
 from coordwire.testing.simulation.network import Network
 from coordwire.testing.simulation.processes import GRACE, Service, SimulatedProcess
-from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside
+from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside, unheard
 from coordwire.testing.simulation.trace import LogLines, Printed, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
 
@@ -65,8 +65,8 @@ class SimulatedWorld:
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
     cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
-    reached: what `sometimes` was asked about, and whether it held. nodes: of the broker, by number. is_over:
-    the test has ended.
+    reorder: as of `SimulationLoop`. reached: what `sometimes` was asked about, and whether it held. nodes: of
+    the broker, by number. is_over: the test has ended.
 
     >>> import asyncio
     >>> from coordwire.testing.simulation import Simulation
@@ -88,6 +88,7 @@ class SimulatedWorld:
         checkers: Iterable[type[Checker]] = CHECKERS,
         limit: float = 86_400.0,
         cooldown: float = 120.0,
+        reorder: int = 0,
         keep_trace: bool = False,
     ) -> None:
         self.seed = seed
@@ -96,12 +97,13 @@ class SimulatedWorld:
         self.reached: dict[str, bool] = {}
         self.thread = threading.get_ident()
         self.nodes = range(1, nodes + 1)
-        self.loop = SimulationLoop(seed, self, limit=limit)
+        self.loop = SimulationLoop(seed, self, limit=limit, reorder=reorder)
         self.trace = Trace(self.loop, keep=keep_trace)
         self.network = Network(self.loop, seed, self.trace)
         self.kafka: SimulatedKafka
         self.driver: FaultDriver
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
+        self._visits: dict[tuple[PartitionPlace, int], list[str]] = {}
         self.failure: BaseException | None = None
         self.is_over = False
         self._looks = self._looks_in = 0
@@ -111,6 +113,7 @@ class SimulatedWorld:
         self._settings = dict(settings or {})
         self._random = Random(f"bytes/{seed}")
         self._services: dict[str, Service] = {}
+        self.databases: list[str] = []
         self._checkers = [checker(self) for checker in checkers]
         self._lines = LogLines(self)
         self._failed: asyncio.Future[None] | None = None
@@ -158,6 +161,7 @@ class SimulatedWorld:
         name = self.process_name()
         self.trace("processed", f"{name} {place} {offset}")
         self.marks.setdefault(place, {})[offset] = name
+        self._visits.setdefault((place, offset), []).append(f"{name} at {self.now:.3f}")
         for checker in self._checkers:
             checker.processed(place, offset)
 
@@ -169,9 +173,26 @@ class SimulatedWorld:
         stretch = Random(f"slow/{self.seed}/{self.now // _STRETCH}")
         await asyncio.sleep(usual * stretch.choice((1, 1, 1, 5, 25)) * stretch.uniform(0.8, 1.2))
 
+    def database(self, name: str, *, usual: float = 0.01) -> Database:
+        """A simulated database, on a machine of that name; usual: seconds that it takes."""
+        if name in self.network.machines:
+            raise ValueError(f"expected a name that nothing else has, got {name!r}")
+        database = Database(self.network, self.seed, name, usual)
+        self.databases.append(name)
+        return database
+
     def sometimes(self, name: str, condition: object = True) -> None:
         """Note that something may hold, and whether it does; a test of which no seed has seen it fails."""
         self.reached[name] = self.reached.get(name, False) or bool(condition)
+
+    @property
+    def repeated(self) -> list[str]:
+        """The records that were marked more than once, each with the processes and the times."""
+        return [
+            f"{place} {offset}: {', '.join(visits)}"
+            for (place, offset), visits in self._visits.items()
+            if len(visits) > 1
+        ]
 
     def note(self, text: str) -> None:
         """Write something into the trace and the log."""
@@ -179,8 +200,7 @@ class SimulatedWorld:
 
     async def calm(self, after: float = 0.0) -> None:
         """Wait until all faults are over, and for so many seconds more."""
-        wait = self.driver.ends - self.loop.now
-        if wait > 0:
+        while (wait := self.driver.ends - self.loop.now) > 0:
             await asyncio.sleep(wait)
         self.driver.finish()
         if after:
@@ -324,7 +344,7 @@ class SimulatedWorld:
         connections = [
             f"a connection to {transport.peer.machine.name}"
             for transport in self.network.of_process(process)
-            if not transport.is_lost
+            if not transport.is_lost and transport.peer.machine.name not in self.databases
         ]
         for checker in self._checkers:
             checker.process_ended(name, tasks, connections)
@@ -467,28 +487,21 @@ class SimulatedWorld:
         log.error("%s%s", context.get("message"), "" if error is None else f": {error!r}")
 
     def _bury(self) -> None:
-        """Let the tasks go that are left. Python closes their coroutines: what these do in a `finally` comes
-        to nothing, and is not reported."""
+        """Let the tasks go that are left."""
         for task in self.loop.tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         for transport in list(self.network.transports):
             transport.is_lost = True
-        hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.loop.drop_callbacks()
-                tasks = [*self.loop.tasks, *(task for process in self.graveyard for task in process.tasks)]
-                for task in tasks:
-                    with suppress(BaseException):  # whatever a coroutine does when it is closed
-                        task.coroutine.close()
-                self.graveyard.clear()
-                for service in self._services.values():
-                    service.process = service.machine.process = None
-                self.network.by_process.clear()
-                gc.collect()
-        finally:
-            sys.unraisablehook = hook
+        with unheard():
+            self.loop.drop_callbacks()
+            for task in [*self.loop.tasks, *(task for process in self.graveyard for task in process.tasks)]:
+                with suppress(BaseException):  # whatever a coroutine does when it is closed
+                    task.coroutine.close()
+            self.graveyard.clear()
+            for service in self._services.values():
+                service.process = service.machine.process = None
+            self.network.by_process.clear()
+            gc.collect()
 
 
 def _plain(value: object) -> str:

@@ -182,6 +182,23 @@ def test_a_seed_draws_all_kinds() -> None:
     assert set(kinds) == drawable
 
 
+def test_faults_strike_while_a_process_starts_again() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("orders-1", asyncio.sleep, 100)
+        await world.calm()
+
+    simulation = Simulation(test=test, nodes=1, faults=DrawnFaults(("network", "processes"), most=4))
+    starts = early = 0
+    for seed in range(60):
+        plan = simulation.run(seed).plan
+        assert len(plan) <= 4
+        for fault in plan[:-1]:
+            if fault.kind in ("crash", "stop") and fault.duration:
+                starts += 1
+                early += any(other.at == fault.at + fault.duration for other in plan)
+    assert starts / 5 < early < starts
+
+
 def test_the_plan_that_happened_gives_the_same_run() -> None:
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         world.start("orders-1", correct_service, kafka.bootstrap, world, "orders-1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -166,6 +167,28 @@ def test_a_half_open_connection_is_silent_for_fifteen_minutes() -> None:
         writer.close()
 
     passes(body, "5s half-open test echo")
+
+
+def test_a_half_open_connection_is_a_fault_until_a_process_gives_it_up() -> None:
+    async def ask(world: SimulatedWorld) -> None:
+        reader, writer = await asyncio.open_connection("echo", 7000)
+        await asyncio.sleep(10)
+        writer.write(b"tea")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(reader.read(3), 40)
+        writer.close()
+        await asyncio.sleep(1_000)
+
+    async def body(world: SimulatedWorld) -> None:
+        world.start("echo", serve)
+        world.start("ask", ask, world)
+        await asyncio.sleep(20)
+        await world.calm()
+        assert 50 < world.now < 53
+
+    passes(body, "5s half-open ask echo")
+    with pytest.raises(AssertionError):
+        passes(body, "5s slow ask echo 1ms for 1s")
 
 
 def test_a_killed_process_resets_its_connections_and_runs_nothing_more() -> None:

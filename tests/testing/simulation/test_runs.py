@@ -20,6 +20,7 @@ from coordwire import encode_request
 from coordwire.errors import Malformed
 from coordwire.messages import ApiVersionsRequest
 from coordwire.testing.simulation import (
+    CHECKERS,
     Checker,
     DrawnFaults,
     Nondeterminism,
@@ -191,6 +192,56 @@ def test_one_that_needs_no_fault_has_an_empty_plan() -> None:
     shrunk = simulation.shrink(simulation.run(1))
     assert shrunk.plan == ()
     assert "raise ValueError" in shrunk.calls
+
+
+def test_a_failure_of_another_kind_without_faults_is_told() -> None:
+    @kafka_simulation(seeds=1, faults="1s drop test *", nodes=1)
+    async def fails(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        await world.calm()
+        if world.driver.inflicted:
+            raise OSError("reset")
+        raise ValueError("in any case")
+
+    with pytest.raises(SimulationFailed, match="Without any fault it fails, too, by ValueError: in any case"):
+        fails()
+
+
+def test_a_report_names_what_was_processed_more_than_once() -> None:
+    async def book(world: SimulatedWorld, offset: int) -> None:
+        world.processed(TOPIC, 1, 0)
+        world.processed(TOPIC, 1, offset)
+
+    @kafka_simulation(seeds=1, faults=None, nodes=1, without=CHECKERS)
+    async def books(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("till-1", book, world, 7)
+        await asyncio.sleep(1)
+        world.start("till-2", book, world, 8)
+        await asyncio.sleep(1)
+        raise ValueError
+
+    with pytest.raises(SimulationFailed) as raised:
+        books()
+    (line,) = re.findall(rf"{TOPIC}-1 .*", str(raised.value))
+    assert re.fullmatch(rf"{TOPIC}-1 0: till-1 at 0\.\d+, till-2 at 1\.\d+", line)
+
+
+def test_stories_have_the_seconds_of_the_log(tmp_path: Path) -> None:
+    lines = ["   01:00:05.250   12  · commits orders-0", "at 01:00:05.2501 and x01:00:05.250"]
+    options = RunOptions(folder=tmp_path, story=lambda events: lines)
+    with pytest.raises(SimulationFailed, match=r"(?m)^ +3605\.250   12  · commits orders-0$") as raised:
+        failing(kafka_simulation_options=options)
+    assert lines[1] in str(raised.value)
+
+
+def test_a_line_of_the_log_is_one_and_not_too_long() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.note(f"{OSError('one' + chr(10) + '      two')!r}{'!' * 1_000}")
+        raise ValueError
+
+    (line,) = (line for line in Simulation(test=test, nodes=1).run(0).log_lines if "OSError" in line)
+    assert "OSError('one two')!!!" in line
+    assert line.endswith("! …")
+    assert len(line) < 300
 
 
 @kafka_simulation(seeds=2, faults="5s drop test broker-*", nodes=1, topics={TOPIC: 2}, repeat=2)
