@@ -100,6 +100,9 @@ class Part:
     modified: the file's time, as it was listed.
     share: of the capture's frames, from 0; shares: how many there are.
     lag: what lag is read from, for a part that all of it is read by.
+    stage: of a chain of rotated files, "settled" for those whose rows stay as they are when it grows, "open"
+    for the last file, with the rows that only the end shows; after: the unit that the files before are of,
+    whose checkpoint the part goes on from; "" where there are none.
     """
 
     kind: Kind
@@ -120,6 +123,14 @@ class Part:
     shares: int = 1
     lag: LagInputs | None = None
     captured: tuple[CapturedFile, ...] = ()
+    stage: str = ""
+    after: str = ""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The files before its own."""
+        own = set(self.paths)
+        return tuple(file.path for file in self.captured if file.path not in own)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -150,10 +161,12 @@ class Part:
 
 class CaptureRun(NamedTuple):
     """Files of a capture that are read together. captured: these and those before them, for the unit's
-    note."""
+    note. after: the unit whose checkpoint they go on from; grows: whether files may follow them."""
 
     files: Sequence[File]
     captured: Sequence[CapturedFile] = ()
+    after: str = ""
+    grows: bool = False
 
     @property
     def size(self) -> int:
@@ -220,6 +233,9 @@ def capture_parts(
         chains = rotated(readable, lambda file: file.path, first)
         alone = [file for file in alone if file.trouble]
     for run in [run for chain in [*chains, *([file] for file in alone)] for run in runs(chain)]:
+        if run.grows:
+            parts += growing_parts(run)
+            continue
         size = run.size
         further_paths = tuple(file.path for file in run.files[1:])
         file = run.files[0]
@@ -230,6 +246,27 @@ def capture_parts(
                 Part("capture", file.path, size, start, end, further_paths=further_paths,
                      trouble=file.trouble, share=share, shares=count, captured=tuple(run.captured))
             )  # fmt: skip
+    return parts
+
+
+def growing_parts(run: CaptureRun) -> list[Part]:
+    """The parts of a chain that may grow: its files but the last, if they are not other units', and the
+    last."""
+    *settled, last = run.files
+    parts = []
+    before, own = run.captured[: -len(run.files)], run.captured[-len(run.files) :]
+    if settled:
+        size = sum(file.size for file in settled)
+        parts.append(
+            Part("capture", settled[0].path, size, 0, size,
+                 further_paths=tuple(file.path for file in settled[1:]),
+                 captured=(*before, *own[:-1]), stage="settled", after=run.after)
+        )  # fmt: skip
+    known = (file._replace(start=file.size) for file in own[:-1])
+    parts.append(
+        Part("capture", last.path, last.size, 0, last.size, captured=(*before, *known, own[-1]),
+             stage="open", after="" if settled else run.after)
+    )  # fmt: skip
     return parts
 
 
