@@ -105,16 +105,17 @@ def test_rows_of_a_growing_chain_are_those_of_the_whole_chain(tmp_path: Path, pa
     ends = ends_of(data)
     chain = Chain(tmp_path / "in", cut(data, sorted(rng.sample(ends[:-1], rng.randint(1, 6)))))
     out, work = tmp_path / "out", rng.choice((None, pipeline_steps.run_unit))
+    options = Options(split_size=rng.choice((1 << 20, 20_000)))
     for number, part in enumerate(chain.parts):
         if rng.random() < 0.3:
             chain.path(number).write_bytes(part[: rng.randrange(HEADER, len(part))])
-            run(chain, out, work=work)
+            run(chain, out, work=work, options=options)
         chain.put(number)
         if rng.random() < 0.7 or part is chain.parts[-1]:
-            assert run(chain, out, work=work).notices == []
-    summary = run(chain, tmp_path / "whole", work=work)
+            assert run(chain, out, work=work, options=options).notices == []
+    summary = run(chain, tmp_path / "whole")
     assert rows(out) == rows(tmp_path / "whole")
-    assert run(chain, out).reused == 1 + len(settled(out))
+    assert run(chain, out, options=options).reused == 1 + len(settled(out))
     assert summary.frames == rows(out)["frames"].total()
 
 
@@ -214,18 +215,30 @@ def test_a_checkpoint_makes_only_what_it_may_have(tmp_path: Path, name: str) -> 
         load_checkpoint(open_output(str(tmp_path)), "0" * 24)
 
 
-def test_a_file_that_ends_within_a_packet_has_no_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("split_size", [1 << 20, 20_000])
+@pytest.mark.parametrize("tables", [TABLES, ("files", "frames", "errors", "quarantine")], ids=len)
+@pytest.mark.parametrize("work", [None, pipeline_steps.run_unit], ids=["together", "apart"])
+def test_a_file_that_ends_within_a_packet_has_no_checkpoint(
+    tmp_path: Path, split_size: int, tables: tuple[str, ...], work: Any
+) -> None:
+    options = Options(split_size=split_size)
     data = content(GROUP)
     ends = ends_of(data)
     whole = cut(data, [ends[100], ends[200]])
     chain = Chain(tmp_path / "in", [whole[0][:-20], *whole[1:]])
     out = tmp_path / "out"
-    chain.put(0, 1)
-    run(chain, out)
+    named = dict[str, Any](tables=tables, work=work, options=options)
+    chain.put(0)
+    chain.path(1).write_bytes(chain.parts[1][:9000])
+    pipeline_steps.run(chain.folder, out, **named)
     assert checkpoint_files(out) == []
+    chain.put(1)
+    pipeline_steps.run(chain.folder, out, **named)
+    pipeline_steps.run(chain.folder, tmp_path / "first", tables=tables)
+    assert rows(out) == rows(tmp_path / "first")
     chain.put(2)
-    run(chain, out)
-    run(chain, tmp_path / "whole", options=Options(join_rotated=True))
+    pipeline_steps.run(chain.folder, out, **named)
+    pipeline_steps.run(chain.folder, tmp_path / "whole", tables=tables)
     assert rows(out) == rows(tmp_path / "whole")
     assert rows(out)["quarantine"]
 

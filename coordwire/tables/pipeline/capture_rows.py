@@ -58,17 +58,19 @@ PREFIX = 4
 
 class CaptureRows:
     """works: of the units that one reading serves: one; those of a capture's stories and of its frames; or
-    those of a chain's settled files and of its last one."""
+    these of a chain's settled files, and that of its last one."""
 
     def __init__(
         self, works: Sequence[Work], options: Options, tables: Sequence[str], output: Output
     ) -> None:
-        first, last = works[0], works[-1]
+        first = works[0]
         self._part = part = first.unit.part
-        if first is not last and not part.stage:
+        alike = [work for work in works if work.unit.part.stage == part.stage]
+        if len(alike) > 1:
             self._part = part = replace(part, shares=1, end=part.size)
         self._works = {work.unit.part.stage: (work, work) for work in works}
-        self._now: tuple[Work, Work] | None = (first, last)
+        self._now: tuple[Work, Work] | None = (first, alike[-1])
+        self._works[part.stage] = self._now
         self._options, self._tables, self._output = options, tables, output
         self._stage: ChainStage | None = None
         self._has_timeline = any(name in tables for name in STORIES)
@@ -118,7 +120,9 @@ class CaptureRows:
 
     def _read_chain(self, works: Sequence[Work]) -> ChainReading:
         """The reading of a chain, from the checkpoint of the files before, if there are any."""
-        parts, after = [work.unit.part for work in works], self._part.after
+        further = (work.unit.part for work in works[1:])
+        parts = [works[0].unit.part, *(part for part in further if part.stage == "open")]
+        after = self._part.after
         if after:
             try:
                 name, state, self._timeline, self._traffic = _checked(load_checkpoint(self._output, after))
@@ -149,13 +153,14 @@ class CaptureRows:
         if self._now is not None:
             self._count(self._now[1])
         if self._chain is not None and self._now is not None:
-            self._now[0].chain = self._chain.name
+            self._now[0].chain = self._now[1].chain = self._chain.name
             if self._stage == "settled":
                 self._save(self._chain, self._now[0])
 
     def _save(self, chain: ChainReading, work: Work) -> None:
-        """Write the checkpoint of a chain's settled files, if they end between two packets."""
-        if not chain.is_exact:
+        """Write the checkpoint of a chain's settled files, if they end between two packets; the reader of
+        their first share does."""
+        if not chain.is_exact or self._part.share:
             return
         state = chain.name, chain.state, self._timeline, self._traffic
         try:

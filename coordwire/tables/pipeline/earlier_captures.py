@@ -81,7 +81,10 @@ class EarlierCaptures:
             going = missing.intersection({*pruned, *files}) if pruned is not None else set()
             group.stays = going < missing and (group.is_whole or not any(group.present))
             group.going = going
-        self._settled = self._find_settled(notes, facts, {*pruned, *files} if pruned is not None else ())
+        whole = {
+            name: note for group in groups.values() if group.is_whole for name, note in group.notes.items()
+        }
+        self._settled = self._find_settled(whole, facts, {*pruned, *files} if pruned is not None else ())
         for group in groups.values() if join_rotated else ():
             if self._settled.current.intersection(group.notes):
                 group.stays = True
@@ -101,7 +104,8 @@ class EarlierCaptures:
                 self.replaced |= group.notes.keys()
 
     def _find_settled(self, notes: Notes, facts: str, going: Collection[str]) -> SettledUnits:
-        """The units of settled files that stay. going: the paths whose rows go where their files are gone."""
+        """The units of settled files that stay. notes: of units that are there with all of their shares;
+        going: the paths whose rows go where their files are gone."""
         has_settled = any(note.get("saved") for note in notes.values())
         readable = [file for file in self._files.values() if file.kind() == "capture" and not file.trouble]
         chains = rotated(readable, lambda file: file.path, self.first) if has_settled else []

@@ -69,14 +69,14 @@ def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[
     for unit, size in zip(units, cost, strict=True):
         count = len(tasks[-1]) if tasks else MOST_UNITS
         is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
-        is_read_already = is_last_of(before, unit) or (
-            unit.part.size * workers <= total and is_rest(before, unit)
-        )
+        is_last = is_last_of(before, unit)
+        is_read_already = is_last or (unit.part.size * workers <= total and is_rest(before, unit))
         if not is_read_already and (count >= MOST_UNITS or (used + size > most and not is_small)):
             tasks.append([])
             used = 0
         tasks[-1].append(unit)
-        used, before = used + size, unit
+        used += size
+        before = before if is_last else unit
     return tasks
 
 

@@ -123,7 +123,9 @@ def _name(
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares, part.starts]
     kinds = [story, part.lag is not None]
-    chained = [part.stage, part.after] if part.stage else []
+    chained: list[Any] = [part.stage, part.after] if part.stage else []
+    if part.following:  # units that were saved stay, whatever their names
+        chained += [part.following, files[part.following].size, files[part.following].modified]
     facts = json.dumps([FORMAT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values, *chained])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
@@ -173,7 +175,7 @@ def _read_together(units: Sequence[Unit], tables: Sequence[str]) -> Iterator[lis
     together: list[Unit] = []
     for unit in units:
         if together and not (
-            is_last_of(together[-1], unit) or (_has_stories(tables) and is_rest(together[-1], unit))
+            is_last_of(together[0], unit) or (_has_stories(tables) and is_rest(together[0], unit))
         ):
             yield together
             together = []

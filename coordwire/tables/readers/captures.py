@@ -170,12 +170,12 @@ def read_frames(
     stage: ChainStage | None = None
     name = part.path if chain is None else chain.name
     share = DealtFrames(part.share, part.shares, stories=stories) if part.shares > 1 else None
-    has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
+    has_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         told_share = share if tell is None else None
         lists: Iterable[tuple[bool | ChainStage, Together]]
         if chain is not None:
-            lists = chain.lists(failed)
+            lists = chain.lists(failed, told_share)
         elif read_entries is None:
             lists = entries(part, options, failed, told_share)
         else:
@@ -187,6 +187,7 @@ def read_frames(
                     yield rows_left
                 yield place
                 stage = place
+            has_other_shares = has_shares and place != "open"
             plain = None if tell is None else tell(batch, frames, is_known)
             if is_known:
                 continue

@@ -22,12 +22,9 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.readers.captures import Failed, Together, together
 from coordwire.tables.readers.files import open_stream
-from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.splits import DealtFrames, Part
 
 ChainStage: TypeAlias = Literal["known", "settled", "open"]
-
-NEVER = ""
-"""No file has this path: the stream pauses at its end."""
 
 
 class ChainReading:
@@ -46,33 +43,40 @@ class ChainReading:
         self.is_exact = True
         self._options = options
         self._stages: list[tuple[ChainStage, tuple[str, ...]]] = []
+        self._following = parts[-1].following
         if state is None and first.before:
             self._stages.append(("known", first.before))
         for part in parts:
             self._stages.append(("settled" if part.stage == "settled" else "open", part.paths))
 
-    def lists(self, failed: Failed) -> Iterator[tuple[ChainStage, Together]]:
+    def lists(
+        self, failed: Failed, share: DealtFrames | None = None
+    ) -> Iterator[tuple[ChainStage, Together]]:
         """Everything in the files, in order; each stage begins with a list that is empty, before anything of
-        it is read. failed: as for `RotatedFiles`. Raises as `captures.entries` does, and `CoordwireError` for
-        files before the part's own that are not as they were."""
+        it is read. failed: as for `RotatedFiles`; share: of the settled files' entries. Raises as
+        `captures.entries` does, and `CoordwireError` for files before settled ones that are not as they were.
+        """
         stages = self._stages
         for index, (stage, _) in enumerate(stages):
             yield stage, ([], [])
             paths = [path for _, own in stages[index:] for path in own]
-            end = stages[index + 1][1][0] if index + 1 < len(stages) else NEVER
+            end = stages[index + 1][1][0] if index + 1 < len(stages) else self._following
+            paths += [self._following] if index + 1 == len(stages) and self._following else []
             pauses = stage != "open"
             with RotatedFiles(
                 paths, open_stream, failed, header=self.state.header, pause_before=end if pauses else None
             ) as files:
                 capture = self._capture(files)
-                yield from zip(
-                    repeat(stage), together(capture.batches(pause=files.go_on if pauses else None))
-                )
+                batches = capture.batches(pause=files.go_on if pauses else None)
+                if share is not None and stage == "settled":
+                    batches = map(share.own, batches)
+                yield from zip(repeat(stage), together(batches))
                 if pauses and not files.is_paused:
-                    if stage == "known":
+                    if stage == "known" and stages[index + 1][0] == "settled":
                         raise CoordwireError(f"{self.name}: the files before are not as they were read")
                     self.is_exact = False
-                    yield from zip(repeat(stage), together(capture.finish()))
+                    ends = capture.finish() if share is None else map(share.own, capture.finish())
+                    yield from zip(repeat(stage), together(ends))
                     for later, _ in stages[index + 1 :]:
                         yield later, ([], [])
                     return
