@@ -70,19 +70,25 @@ class _Bad(Exception):
 
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange], counts: CaptureCounts | None = None, *, ends: bool = True
 ) -> Iterator[TcpSegment | UnreadableRange]: ...
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]],
+    counts: CaptureCounts | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]: ...
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]],
+    counts: CaptureCounts | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]:
     """The TCP segments of the packets, in order, and what couldn't be read. Chunks that were made of packets
-    already are passed on."""
+    already are passed on. ends: whether the input ends with the packets."""
     counts = CaptureCounts() if counts is None else counts
-    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
+    foreign = counts.foreign  # a run of packets of one unknown link type, reported as one
     for packet in packets:
         if type(packet) is list or type(packet) is UnreadableRange:
             if foreign is not None:
@@ -145,8 +151,10 @@ def read_segments(
             continue
         counts.segments += 1
         yield segment
-    if foreign is not None:
+    if ends and foreign is not None:
         yield foreign
+        foreign = None
+    counts.foreign = foreign
 
 
 def _pass_over(counts: CaptureCounts, protocol: str) -> None:
