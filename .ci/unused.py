@@ -32,7 +32,7 @@ SCRIPT = ".ci/unused.py"
 ALLOWED = {
     # Others call them, by their names.
     "DefaultSource": "PySpark, which looks for it in the packages of plugins",
-    "case_": "the decorator of coordwire.conformance.broker.cases, which lists them",
+    "case_": "the decorator of coordwire.conformance.broker.stage, which lists them",
     "pytest_": "pytest, which calls a plugin's hooks",
     "_Origin.get_source": "linecache, for tracebacks through compiled code",
     "_Parser._check_value": "argparse",

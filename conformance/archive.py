@@ -24,8 +24,6 @@ from conformance.hostile import ALLOWANCE
 from conformance.judge import judged
 from tests.interop.maven import CURRENT
 
-__all__ = ["FAMILIES", "VERSION", "built", "keep", "kept", "manifest", "write"]
-
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 NAME = "coordwire-conformance"

@@ -14,8 +14,6 @@ from uuid import UUID
 from coordwire.codec import Field, Message, Struct
 from tests.interop.cells import UNRELEASED
 
-__all__ = ["base", "versions_of"]
-
 _LEAVES: dict[str, object] = {
     "string": "ab",
     "bytes": b"\x01\x02",

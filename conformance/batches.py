@@ -15,8 +15,6 @@ from typing import Any
 
 from conformance.flaws import FLAWS
 
-__all__ = ["hostile", "sound"]
-
 DATA = Path(__file__).parent.parent / "tests" / "data" / "vectors_batches"
 
 KINDS = {

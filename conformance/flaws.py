@@ -14,8 +14,6 @@ from typing import NamedTuple
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
 
-__all__ = ["FLAWS", "Flaw", "flawed"]
-
 
 class Flaw(NamedTuple):
     """A kind. effect: what a reader that does not check does; reports: where that was public."""

@@ -15,8 +15,6 @@ from coordwire.codec import Message
 from coordwire.messages import DescribeGroupsRequest, HeartbeatRequest
 from tests.interop.cells import RECORDS, kinds
 
-__all__ = ["ALLOWANCE", "EARLIER", "Input", "address", "entry", "inputs", "large", "names"]
-
 Input = dict[str, Any]
 
 EARLIER = "earlier"

@@ -22,8 +22,6 @@ from coordwire.messages import find_message
 from tests.interop.cells import java_name, judge
 from tests.interop.java_oracle import Command, JavaOracle, Refused
 
-__all__ = ["judged", "message_of"]
-
 BATCH = 500
 LIMITS = {
     "count-limit": "Kafka 4.4 reads at most 1,000,000 elements; a reader without this limit may accept",

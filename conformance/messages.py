@@ -23,8 +23,6 @@ from tests.interop.cells import CELLS, as_kafka, java_name, judge, without_tags
 from tests.interop.edges import edge
 from tests.interop.java_oracle import Command, Refused
 
-__all__ = ["inputs", "judged"]
-
 VARIANTS = ("default", "null", "empty", "least", "sample", "unknown-tags")
 TAGS = {1000: b"\x01", 100_000: b""}
 

@@ -11,8 +11,6 @@ over. Without a renderer, as in a tree that was never installed, an object shows
 
 from __future__ import annotations
 
-__all__ = ["GROUP", "Renderer", "RichDisplay"]
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache

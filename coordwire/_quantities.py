@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 
 from coordwire import errors
 
-__all__ = ["clock", "counted", "day", "duration", "duration_range", "size"]
-
 _SIZES = ("kB", "MB", "GB", "TB", "PB")
 _LARGE = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 _UNITS = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))

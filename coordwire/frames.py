@@ -444,22 +444,3 @@ def find_response_framer(body: bytes, api_key: int) -> _native.Framer | None:
     if api_key != API_VERSIONS:
         return _responses
     return None if is_unsupported_version(body) else _versions
-
-
-__all__ = [
-    "Frame",
-    "RequestFrame",
-    "ResponseFrame",
-    "answered_version",
-    "check_size",
-    "decode_request",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-    "find_response_framer",
-    "is_unsupported_version",
-    "read_request",
-    "read_response",
-    "request_framer",
-    "response_framer",
-]

@@ -24,8 +24,6 @@ from coordwire.capture.reader import Capture
 from coordwire.cli.__main__ import main
 from coordwire.errors import DecodeError
 
-__all__ = ["Engine", "difference"]
-
 NAME = "capture.pcap"
 COMMANDS = {
     "timeline": ["timeline", "--format", "json", NAME],

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import Connection, Role
+from coordwire.connection.dialect import Dialect
 from coordwire.connection.events import Event, RequestReceived
 from coordwire.dialects.connection import ConnectionDialect
-from coordwire.dialects.grammar import CALLS, Dialect, Grammar
+from coordwire.dialects.grammar import CALLS, Grammar
 from coordwire.frames import PREFIX
 from fuzz._run import main
 from tests.conversations import CONVERSATIONS, spoken

@@ -8,8 +8,6 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-__all__ = ["OLD_FORMATS", "SAMPLE", "broker_sample", "unpack"]
-
 _FOLDER = Path(__file__).parent / "data" / "segments"
 SAMPLE = _FOLDER / "broker-4.3.0.tar.xz"
 """`data` and `rebuilt`, made by tests/interop/broker_segments.py."""

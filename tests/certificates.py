@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["make_certificate"]
-
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1, signed by itself, and its key; the test is skipped without openssl."""

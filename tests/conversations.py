@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from coordwire import Connection, Role
 from coordwire.codec import Message
+from coordwire.connection.dialect import Dialect
 from coordwire.connection.events import RequestReceived, ResponseReceived
 from coordwire.dialects.connection import ConnectionDialect
-from coordwire.dialects.grammar import CALLS, Dialect
+from coordwire.dialects.grammar import CALLS
 from coordwire.messages import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,

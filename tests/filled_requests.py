@@ -16,8 +16,6 @@ from typing import Any, TypeAlias
 from coordwire.codec import Message
 from coordwire.codec.fields import Field
 
-__all__ = ["KEEP", "OMIT", "Path", "Value", "array_paths", "filled"]
-
 Path: TypeAlias = tuple[str, ...]
 Value = Callable[[Path, Field, int], Any]
 

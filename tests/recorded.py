@@ -16,11 +16,6 @@ from coordwire.frames import PREFIX, decode_request, decode_response
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
-__all__ = [
-    "CAPTURES", "DATA", "RECORDINGS", "RecordedFrame", "body_of", "coverage",
-    "message_of", "open_capture", "recorded_frames",
-]  # fmt: skip
-
 DATA = Path(__file__).parent / "data"
 CAPTURES = sorted((DATA / "captures").glob("*.pcap"))
 RECORDINGS = sorted(

@@ -6,8 +6,6 @@ once. Rule: what is made is what the class makes of the same values.
 
 from __future__ import annotations
 
-__all__ = ["row_maker"]
-
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar

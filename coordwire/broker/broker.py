@@ -26,23 +26,21 @@ from typing import TYPE_CHECKING, Self
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.log_cleaning import schedule
-from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
-from coordwire.broker.connections.tls_reports import reporting
+from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.security.authentication import SaslMechanisms
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
+from coordwire.coordinator.topics import bad_name
 from coordwire.errors import counted
 from coordwire.limits import limits
 
 if TYPE_CHECKING:
     from coordwire.broker.connections.recorded_connection import ConnectionRecorder, Recording
-
-__all__ = ["Broker"]
 
 _ITERATIONS = 10
 """Iterations of the loop that `stop` waits for connections to end."""

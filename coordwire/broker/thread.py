@@ -14,8 +14,6 @@ from coordwire.broker.injection.fault_registry import Faults
 if TYPE_CHECKING:  # at run time `broker` imports this module, for `Broker.in_thread`
     from coordwire.broker.broker import Broker
 
-__all__ = ["BrokerThread", "ServerThread"]
-
 T = TypeVar("T")
 
 

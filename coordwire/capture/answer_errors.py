@@ -26,19 +26,6 @@ from coordwire.codec.walk import (
 )
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "ROUTINE",
-    "AnswerError",
-    "ErrorPlace",
-    "KnownAnswers",
-    "answer_errors",
-    "asked_places",
-    "carries_codes",
-    "error_code",
-    "is_routine",
-    "own_places",
-]
-
 T = TypeVar("T")
 
 ROUTINE = frozenset({(ApiKey.JOIN_GROUP, 79), (ApiKey.API_VERSIONS, 35)})

@@ -8,16 +8,6 @@ unknown tagged fields, and what was refused. A look-up costs as little as can be
 
 from __future__ import annotations
 
-__all__ = [
-    "NO_TEXT",
-    "BodyText",
-    "body_text",
-    "find_transcribers",
-    "has_no_codes",
-    "is_refused",
-    "known_client",
-]
-
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias

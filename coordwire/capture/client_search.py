@@ -25,8 +25,6 @@ from coordwire.capture.framing import TRIES, Effort
 from coordwire.connection.dialect import Side
 from coordwire.limits import current
 
-__all__ = ["TLS", "find_protocol", "is_tls"]
-
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
 

@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coordwire._speedups.rows import row_maker
 from coordwire.capture.client_search import OPENING, UNDECIDED, Backlog, Finder, find_protocol, is_tls
@@ -156,6 +156,24 @@ class Connections:
         self._early_size = 0
         self._routes: dict[int, _Route] = {}
         self._walk = frame_walk(_Route, self._routes, summary) if lazy else None
+
+    def go_on(
+        self,
+        conversations: Callable[[], Sequence[AnyConversation]],
+        ended: Callable[[ConnectionSign], None] | None,
+    ) -> None:
+        """Read further events, for another reader of the capture."""
+        self.conversations, self._ended = conversations, ended
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a reader in another process needs to go on: routes are found by ids, and walks are native."""
+        own = {"conversations": None, "_ended": None, "_walk": None, "_routes": [*self._routes.values()]}
+        return vars(self) | own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._routes = {id(route.flow): route for route in state["_routes"]}
+        self._walk = frame_walk(_Route, self._routes, self.summary) if self.lazy else None
 
     def batches(
         self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign]

@@ -10,21 +10,6 @@ order), then `Chunk` and `Gap` that join without a gap from position 0 up, then 
 
 from __future__ import annotations
 
-__all__ = [
-    "CaptureCounts",
-    "Chunk",
-    "Closed",
-    "Ending",
-    "Event",
-    "Flow",
-    "Gap",
-    "NetworkAddress",
-    "Opened",
-    "TcpConnection",
-    "format_time",
-    "second_texts",
-]
-
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -139,7 +124,8 @@ class CaptureCounts:
     digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.
     packets: packets read, and blocks of a pcapng that Wireshark counts with them; segments: TCP segments
     among them; passed_over: packets of other protocols; other_protocols: the number of each.
-    repeated: segments whose bytes had all been seen before.
+    repeated: segments whose bytes had all been seen before. foreign: a run of packets of an unknown link
+    type, which isn't reported while more of the input may come.
     """
 
     digits: int = 6
@@ -148,6 +134,7 @@ class CaptureCounts:
     passed_over: int = 0
     repeated: int = 0
     other_protocols: Counter[str] = field(default_factory=Counter)
+    foreign: UnreadableRange | None = None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -32,19 +32,6 @@ from coordwire.frames import (
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, LASTING_CLIENT_KEYS, header_version
 
-__all__ = [
-    "LATE",
-    "UNDECODED",
-    "LazyEntry",
-    "StrictLazyEntry",
-    "lazy_entry",
-    "read_answer",
-    "read_asked",
-    "refused_request",
-    "unquoted",
-    "unquoted_deviations",
-]
-
 H = TypeVar("H", RequestHeader, ResponseHeader)
 
 _REQUEST = struct.Struct(">hhi")

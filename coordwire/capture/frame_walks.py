@@ -7,8 +7,6 @@ calls it for each chunk, and reads the chunks itself that it declines.
 
 from __future__ import annotations
 
-__all__ = ["frame_walk"]
-
 from typing import TYPE_CHECKING, Any
 
 from coordwire._speedups import native

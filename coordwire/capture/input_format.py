@@ -9,8 +9,6 @@ Rules: from the bytes alone, never from a name; None rather than a guess. The mo
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "InputFormat", "is_capture", "sniff"]
-
 import struct
 from typing import Literal
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["groups"]
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -23,8 +23,6 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.codec.walk import fields_of
 
-__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests"]
-
 BUDGET = 64 << 20
 """Bytes of memory that all requests of a capture that wait may take, decoded messages included."""
 

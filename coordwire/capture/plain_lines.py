@@ -10,8 +10,6 @@ bounded.
 
 from __future__ import annotations
 
-__all__ = ["PlainFrames", "PlainJsonLines", "is_plain"]
-
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -22,7 +23,7 @@ from coordwire.capture.entries import ConnectionSign, Entry
 from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
 from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.formats.source import Readable, Walks
+from coordwire.capture.formats.source import InputWindow, Readable, Walks
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
@@ -35,10 +36,8 @@ from coordwire.limits import current
 if TYPE_CHECKING:
     from coordwire.capture.tcp.lone_packets import PacketFrame
 
-__all__ = ["read_stream_lists"]
-
-
 BLOCK = 256 << 10
+PCAP_HEADER = 24
 MAGIC = 4
 """Bytes that a capture's format is detected by."""
 MOST_MAGIC = 8
@@ -51,6 +50,22 @@ FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
 
 
+@dataclass(slots=True)
+class ReaderState:
+    """What a reader knows between two packets of a capture, which the reader of what follows goes on from.
+
+    header: of a pcap, which the files that follow may repeat; position: of the next packet in the input.
+    """
+
+    summary: Summary = field(default_factory=Summary)
+    counts: CaptureCounts = field(default_factory=CaptureCounts)
+    waiting: PendingRequests = field(default_factory=PendingRequests)
+    flows: FlowTable | None = None
+    connections: Connections | None = None
+    header: bytes = b""
+    position: int = 0
+
+
 class Capture:
     """One recorded input. Draw `entries()` once; `summary` and `counts` count meanwhile.
 
@@ -60,6 +75,7 @@ class Capture:
     dialect: the protocol, if it is not Kafka's (`coordwire.dialects`). alternative: a protocol that
     connections may speak beside Kafka's; which of them do is found by content, in captures of packets.
     head: what `read_head` has taken from the stream, if it has.
+    state: that of a reader which has read the packets before the stream's.
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
     that moment.
     Raises `CodecUnavailable` for compressed input whose library isn't installed.
@@ -88,6 +104,7 @@ class Capture:
         alternative: CaptureDialect | None = None,
         head: bytes | None = None,
         lazy: bool = False,
+        state: ReaderState | None = None,
     ) -> None:
         self.name = name
         self.strict = strict
@@ -95,16 +112,18 @@ class Capture:
         self.lazy = lazy
         self.dialect = dialect
         self.alternative = alternative
-        self.summary = Summary()
-        self.counts = CaptureCounts()
-        self.waiting = PendingRequests()
+        self.state = state = state or ReaderState()
+        self.summary, self.counts, self.waiting = state.summary, state.counts, state.waiting
+        self._signs: list[ConnectionSign] = []
         self._ended: Callable[[ConnectionSign], None] | None = None
         self._stream = stream
-        self._head = read_head(stream) if head is None else head
+        self._head = state.header + (read_head(stream) if head is None else head)
         if compression := find_compression(self._head):
             self._stream = decompressed(stream, self._head, compression)
             self._head = read_head(self._stream)
         self.format = sniff(self._head) if input is None or not self._head else input
+        if self.format == "empty" and state.connections is not None:
+            self.format = "pcapng"  # further packets may be none
         if self.format == "empty":
             raise fault_of(self._stream) or Malformed("the input is empty", 0)
         if inner := find_compression(self._head):
@@ -130,15 +149,20 @@ class Capture:
         requests. `coordwire.timeline.timeline` can use it."""
         return chain.from_iterable(self.batches())
 
-    def batches(self, *, ends: bool = True) -> Iterator[list[Entry | ConnectionSign]]:
+    def batches(
+        self, *, ends: bool = True, pause: Callable[[], bool] | None = None
+    ) -> Iterator[list[Entry | ConnectionSign]]:
         """The same in lists: what was read at once. None waits for more of the input. ends: whether to give
-        more than entries."""
-        signs: list[ConnectionSign] = []
+        more than entries.
+
+        pause: of a capture of packets that pauses where its stream seems to end, so that nothing ends there
+        but the lists: another reader may go on from `state`. Within a packet it is called to have the stream
+        go on; it gives whether it does.
+        """
         if ends:
-            self._ended = signs.append
+            self._ended = self._signs.append
         if self.format in ("pcap", "pcapng"):
-            events = read_stream_lists(self._stream, head=self._head, counts=self.counts)
-            yield from self._connections().batches(events, signs)
+            yield from self._of_packets(pause)
         else:
             for entry in self._of_other_formats():
                 yield [entry]
@@ -150,7 +174,32 @@ class Capture:
         conversation = self._conversation()
         return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
 
-    def _connections(self) -> Connections:
+    def _of_packets(self, pause: Callable[[], bool] | None) -> Iterator[list[Entry | ConnectionSign]]:
+        """What `batches` gives of a capture of packets."""
+        state, counts = self.state, self.counts
+        flows = state.flows = state.flows or FlowTable(counts)
+        connections = state.connections = self._connections(state.connections)
+        window = InputWindow(self._stream, self._head, state.position - len(state.header), pause)
+        if self._head:
+            yield from connections.batches(read_stream_lists(window, counts=counts, flows=flows), self._signs)
+        state.position = window.base + len(window.buffer)
+        if self.format == "pcap":
+            state.header = self._head[:PCAP_HEADER]
+        if pause is None:
+            yield from self.finish()
+
+    def finish(self) -> Iterator[list[Entry | ConnectionSign]]:
+        """What the end of a capture of packets shows, in lists, where `batches` was given a pause."""
+        flows, connections = self.state.flows, self.state.connections
+        assert flows is not None
+        assert connections is not None
+        yield from connections.batches(_last_events(flows, self.counts), self._signs)
+
+    def _connections(self, earlier: Connections | None) -> Connections:
+        """Those that go on from where an earlier reader was, if one was."""
+        if earlier is not None:
+            earlier.go_on(self._conversations, self._ended)
+            return earlier
         return Connections(
             self.name, self.summary, self._conversations, ports=self.ports, lazy=self.lazy,
             ended=self._ended,
@@ -277,16 +326,27 @@ def read_head(stream: BinaryIO) -> bytes:
 
 
 def read_stream_lists(
-    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
+    stream: Readable | InputWindow,
+    *,
+    counts: CaptureCounts | None = None,
+    flows: FlowTable | None = None,
 ) -> Iterator[Event | list[Chunk]]:
     """The events of all TCP streams in a pcap or pcapng, in the order of the capture; chunks of which
     many were read at once are in a list.
 
-    head: bytes that were read from the stream already (to tell its format); counts: kept while the events are
-    drawn, with the resolution of the time stamps. Raises `Malformed` for what is not a capture.
+    counts: kept while the events are drawn, with the resolution of the time stamps; flows: those of a capture
+    that goes on after the stream.
+    Raises `Malformed` for what is not a capture.
     """
     counts = CaptureCounts() if counts is None else counts
-    table = FlowTable(counts)
+    table = FlowTable(counts) if flows is None else flows
     walks = None if native is None else Walks(native.PacketWalk, table.halves, HalfStream, Chunk)
-    packets = read_packets(stream, head=head, counts=counts, walks=walks)
-    return reassemble(read_segments(packets, counts), table)
+    packets = read_packets(stream, counts=counts, walks=walks)
+    return reassemble(read_segments(packets, counts, ends=flows is None), table, ends=flows is None)
+
+
+def _last_events(flows: FlowTable, counts: CaptureCounts) -> Iterator[Event]:
+    """The events that only the end of a capture shows."""
+    if counts.foreign is not None:
+        yield counts.foreign
+    yield from flows.end()

@@ -26,8 +26,6 @@ from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
 from coordwire.errors import CoordwireError
 
-__all__ = ["FirstPacket", "first_packet", "is_capture_name", "rotated"]
-
 T = TypeVar("T")
 
 _COMPRESSED = r"(?:\.(?:gz|xz|zst))?"

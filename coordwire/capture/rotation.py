@@ -26,10 +26,6 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import PREFIX
 
-__all__ = [
-    "PCAP_HEADER", "RotatedFiles", "continued", "rejoined", "rejoined_batches",
-]  # fmt: skip
-
 A = TypeVar("A", bound=Entry | ConnectionSign)
 
 PCAP_HEADER = 24
@@ -41,6 +37,8 @@ class RotatedFiles(io.RawIOBase):
     open_file: opens one, decompressed. failed: is given those that can't be opened, and those whose
     compressed content ends early. known: how many bytes of files were read before; is_known: whether the last
     bytes are among these; switched: called with it before the first bytes that differ in it.
+    header: the first file's, if that was read before. pause_before: the file before which the stream pauses,
+    as if it ended; `go_on` ends the pause.
     """
 
     def __init__(
@@ -50,7 +48,10 @@ class RotatedFiles(io.RawIOBase):
         failed: Callable[[str, OSError | DecodeError], None],
         known: Mapping[str, float] = {},
         switched: Callable[[bool], None] | None = None,
+        header: bytes = b"",
+        pause_before: str | None = None,
     ) -> None:
+        self._pause_before = pause_before
         self.is_known = bool(known)
         self._switched = switched
         self._known = known
@@ -61,7 +62,17 @@ class RotatedFiles(io.RawIOBase):
         self._path = ""
         self._stream: BinaryIO | None = None
         self._unread = b""
-        self._header = b""
+        self._header = header
+
+    def go_on(self) -> bool:
+        """End the pause; whether there is more."""
+        self._pause_before = None
+        return bool(self._paths)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it pauses, or is going to."""
+        return self._pause_before is not None
 
     def close(self) -> None:
         if self._stream is not None:
@@ -100,7 +111,7 @@ class RotatedFiles(io.RawIOBase):
 
     def _next(self) -> bool:
         """Open the next file that can be opened; whether there is one."""
-        while self._paths:
+        while self._paths and self._paths[0] != self._pause_before:
             self._path = self._paths.pop(0)
             try:
                 self._stream = self._open_file(self._path)

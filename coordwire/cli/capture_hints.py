@@ -6,8 +6,6 @@ of it. Connections of other protocols beside Kafka's are usual and not reported;
 
 from __future__ import annotations
 
-__all__ = ["DECRYPT", "capture_hints", "is_lone_response"]
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 

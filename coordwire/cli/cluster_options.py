@@ -16,8 +16,6 @@ from coordwire.cli import Failure
 if TYPE_CHECKING:
     from coordwire.client import ClientSettings
 
-__all__ = ["configure", "seconds", "settings"]
-
 PASSWORD = "COORDWIRE_PASSWORD"
 
 

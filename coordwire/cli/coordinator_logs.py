@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["read_log", "refuse_capture"]
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -30,24 +30,6 @@ from coordwire.cli import Failure, progress
 from coordwire.cli.terminal import folded_text
 from coordwire.errors import CodecUnavailable, counted
 
-__all__ = [
-    "PlainFile",
-    "capture_chains",
-    "captures_below",
-    "collect_seldom",
-    "content_kind",
-    "copied",
-    "failure",
-    "files_below",
-    "first_captured",
-    "is_compressed",
-    "is_piped",
-    "note",
-    "opened",
-    "plain_file",
-    "shown",
-]
-
 COPIED = 1 << 20
 """Bytes that are copied at a time."""
 

@@ -28,24 +28,6 @@ if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultHandle, FaultRule
 
-__all__ = [
-    "PERIOD",
-    "SHOWN",
-    "Receivers",
-    "Repeats",
-    "capture_file",
-    "configure_log",
-    "configure_timeline",
-    "configure_tls",
-    "fault_rule",
-    "remove_log",
-    "report_faults",
-    "shown_by",
-    "story_shown",
-    "takes",
-    "tls_context",
-]
-
 KEY_PASSWORD = "COORDWIRE_TLS_KEY_PASSWORD"
 
 SHOWN, PERIOD = 3, 10.0

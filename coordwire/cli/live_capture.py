@@ -8,8 +8,6 @@ kernel dropped is reported.
 
 from __future__ import annotations
 
-__all__ = ["LiveCapture", "check_inputs", "configure", "lines_at_once", "live"]
-
 import argparse
 import io
 import re

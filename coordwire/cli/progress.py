@@ -9,8 +9,6 @@ process writes has that one's line erased before its own notes (`share`).
 
 from __future__ import annotations
 
-__all__ = ["begin", "clear", "end", "quietly", "report", "share", "tell"]
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass

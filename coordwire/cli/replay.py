@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from coordwire.capture import Entry
     from coordwire.replay import Difference, Replay, ReplayedRequest
 
-__all__ = ["configure", "run"]
-
 _INDEX = re.compile(r"\[\d+\]")
 _LONGEST = 200
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultRule
 
-__all__ = ["configure", "read_users", "run"]
-
 USERS = "COORDWIRE_USERS"
 
 
@@ -227,7 +225,7 @@ def _advertised(text: str | None, nodes: int) -> list[tuple[str, int]]:
 
 def _topic(text: str, default: int) -> tuple[str, int]:
     name, _, count = text.partition(":")
-    from coordwire.broker.cluster.topics import bad_name
+    from coordwire.coordinator.topics import bad_name
 
     reason = bad_name(name)
     if reason is not None:

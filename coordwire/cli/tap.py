@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from coordwire.broker.injection import FaultHandle, FaultRule
     from coordwire.tap import Tap
 
-__all__ = ["configure", "run"]
-
 _LISTEN = "127.0.0.1:19092"
 
 

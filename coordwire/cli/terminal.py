@@ -12,20 +12,6 @@ line is wider than that, and none breaks within a word that fits; elsewhere a li
 
 from __future__ import annotations
 
-__all__ = [
-    "SLOW_NS",
-    "STYLES",
-    "TrimmedOutput",
-    "columns",
-    "folded",
-    "folded_text",
-    "line_writer",
-    "packets",
-    "prepare",
-    "rich_console",
-    "table_output",
-]
-
 import codecs
 import io
 import os

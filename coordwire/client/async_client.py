@@ -27,8 +27,6 @@ from coordwire.client.settings import Address, ClientSettings, addresses, shown_
 from coordwire.codec import Request, Response
 from coordwire.errors import counted
 
-__all__ = ["Client", "connect"]
-
 R = TypeVar("R", bound=Response)
 
 MOST_DELIVERIES = 100

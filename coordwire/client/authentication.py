@@ -39,19 +39,6 @@ from coordwire.sasl import (
 )
 from coordwire.versions import VersionRange, known_versions
 
-__all__ = [
-    "MOST_ITERATIONS",
-    "Ask",
-    "AuthenticationStep",
-    "BlockingCall",
-    "OAuthBearer",
-    "Plain",
-    "Sasl",
-    "Scram",
-    "SendToken",
-    "authenticate",
-]
-
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _FEWEST_ITERATIONS = 4_096
 """The rounds of a SCRAM hash: of RFC 7677."""

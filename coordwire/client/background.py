@@ -12,8 +12,6 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["start_call"]
-
 T = TypeVar("T")
 
 

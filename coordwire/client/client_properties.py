@@ -31,8 +31,6 @@ from coordwire.client.errors import AuthenticationRefused, SettingsError
 from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.tls import pem_of_store, tls_context
 
-__all__ = ["Login", "fetch_token", "parse_login", "parse_properties", "read_properties", "settings_of"]
-
 _LARGEST = 1 << 20
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANK = " \t\f"

@@ -25,8 +25,6 @@ from coordwire.client.routing import (
 from coordwire.client.settings import Address
 from coordwire.messages import DescribeClusterResponse, FindCoordinatorResponse, MetadataResponse
 
-__all__ = ["KnownCluster"]
-
 MOST_NODES = 10_000
 LONGEST_HOST = 255
 """Characters of a name in DNS."""

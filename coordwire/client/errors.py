@@ -21,19 +21,6 @@ from collections.abc import Sequence
 
 from coordwire.errors import CoordwireError
 
-__all__ = [
-    "AuthenticationRefused",
-    "BrokerUnreachable",
-    "ClientError",
-    "DeadlineExceeded",
-    "RequestFailed",
-    "SettingsError",
-    "UnreadableAnswer",
-    "VersionUnavailable",
-    "joined",
-    "located",
-]
-
 
 class ClientError(CoordwireError):
     """The base of all errors of the client: a `reason` in words."""

@@ -22,8 +22,6 @@ from urllib.request import (
     Request,
 )
 
-__all__ = ["http_answer"]
-
 LARGEST_BODY = 1 << 20
 
 

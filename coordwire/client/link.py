@@ -29,8 +29,6 @@ from coordwire.codec import Message, Response
 from coordwire.connection.events import Event, ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["BrokerLink", "Window", "renewal_ms", "surplus_links"]
-
 MOST_LINKS = 200
 """Connections of one client; those that were idle longest are closed."""
 

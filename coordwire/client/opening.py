@@ -44,8 +44,6 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 
-__all__ = ["Session", "Transfer", "ended", "opening"]
-
 T = TypeVar("T")
 Transfer = Generator["bytes | BlockingCall", Any, T]
 """Yields bytes to send, and gets the bytes that the socket received next, b"" at its end."""

@@ -57,20 +57,6 @@ from coordwire.messages.keys import FACTS
 from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.versions import VersionRange, api_name, known_versions
 
-__all__ = [
-    "Deliver",
-    "Delivered",
-    "Delivery",
-    "Fit",
-    "LastTry",
-    "NodeAnswer",
-    "Pause",
-    "Steps",
-    "fit_version",
-    "perform",
-    "whole_answer",
-]
-
 _LONGEST_PAUSE_MS = 1_000
 _CONTROLLERS = 2
 """The endpoint type of DescribeCluster that asks for controllers (KIP-919)."""

@@ -29,22 +29,6 @@ from coordwire.messages import FindCoordinatorRequest
 from coordwire.messages.keys import FACTS, ApiFacts
 from coordwire.messages.record_types import TOPICS
 
-__all__ = [
-    "AnyBroker",
-    "Controller",
-    "CoordinatorOf",
-    "EveryBroker",
-    "LeaderOf",
-    "NamedNode",
-    "Place",
-    "Target",
-    "coordinator_topics",
-    "merged",
-    "modifies",
-    "restricted",
-    "targets",
-]
-
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Response)
 

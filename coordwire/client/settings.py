@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from coordwire.client.authentication import Sasl
 from coordwire.client.errors import SettingsError
 
-__all__ = ["Address", "ClientSettings", "address", "addresses", "shown_address"]
-
 Address = tuple[str, int]
 """A host and a port."""
 

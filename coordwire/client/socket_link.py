@@ -31,8 +31,6 @@ from coordwire.connection import Connection
 from coordwire.connection.events import ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["OpenSocket", "Remaining", "SocketLink", "open_socket", "time_limit"]
-
 T = TypeVar("T")
 READ_SIZE = 1 << 16
 

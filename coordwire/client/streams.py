@@ -25,8 +25,6 @@ from coordwire.client.opening import Session, Transfer, opening
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.connection import Connection
 
-__all__ = ["Stream", "close_writer", "connected_socket", "open_stream", "run_call", "run_transfer"]
-
 T = TypeVar("T")
 READ_SIZE = 1 << 16
 

@@ -28,8 +28,6 @@ from coordwire.client.socket_link import Remaining, SocketLink, time_limit
 from coordwire.codec import Request, Response
 from coordwire.errors import counted
 
-__all__ = ["SyncClient", "connect_sync"]
-
 R = TypeVar("R", bound=Response)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from coordwire.client.errors import SettingsError
 
-__all__ = ["pem_of_store", "tls_context"]
-
 _JKS = b"\xfe\xed\xfe\xed"
 _PEM = b"-----BEGIN"
 

@@ -8,8 +8,6 @@ imported when it is used.
 
 from __future__ import annotations
 
-__all__ = ["ClassDoc", "ClassSignature", "field_docs", "own_doc"]
-
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any

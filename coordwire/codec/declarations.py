@@ -24,8 +24,6 @@ from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable
 if TYPE_CHECKING:
     from coordwire.codec.message import Message, Struct
 
-__all__ = ["DataclassAttribute", "array", "field", "struct", "wire_class"]
-
 S = TypeVar("S", bound="Struct")
 
 

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from coordwire._speedups import _native
     from coordwire.codec.message import Message, Struct
 
-__all__ = ["HAS_CODES", "HAS_ZEROS", "OTHERWISE", "layout_transcriber"]
-
-
 if native is not None:
     native.bind(UUID, ZERO_UUID.is_safe, Limits, context, LEAF_FACTOR, ELEMENT_COST)
 

@@ -27,18 +27,6 @@ from typing import Any, NamedTuple
 from coordwire.codec.fields import Field, VersionLayout
 from coordwire.codec.message import Struct
 
-__all__ = [
-    "FieldPlace",
-    "FieldSelection",
-    "elements",
-    "entity_field",
-    "entity_places",
-    "entity_values",
-    "fields_of",
-    "layout_of",
-    "walk",
-]
-
 
 class FieldPlace(NamedTuple):
     """A value in a message.

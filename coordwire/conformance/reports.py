@@ -16,8 +16,6 @@ from coordwire.capture.printable import shown
 from coordwire.conformance.results import CaseResult, CaseVerdict, Results
 from coordwire.errors import counted
 
-__all__ = ["as_json", "as_junit", "summary"]
-
 MOST_NAMED = 20
 COLUMNS = {"strict pass": 13, "pass": 8, "partial": 9, "fail": 8, "skipped": 9}
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-__all__ = ["CaseResult", "CaseVerdict", "KnownFailures", "Results", "is_selected"]
-
 
 class CaseVerdict(StrEnum):
     """How a case ended. strict pass: as Apache Kafka, in all that can be seen; pass: within the rule;

@@ -4,8 +4,8 @@ connection.py       `Connection`, the public face of an endpoint
 state.py            the states, and which may follow which
 dialect.py          what a connection needs of a protocol other than Kafka's
 endpoint.py         what every endpoint has: its buffer, its state, how it ends
-kafka.py            Kafka's client and server; bare SASL tokens after a SaslHandshake v0
-lasting_client.py   whose a server's connection is, where later requests leave out their client
+kafka.py            Kafka's client and server: answers to requests by correlation id; bare SASL tokens; whose
+                    a connection is
 events.py           what comes out of a connection
 receive_buffer.py   bytes to frames
 

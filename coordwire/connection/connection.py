@@ -22,8 +22,6 @@ from coordwire.connection.kafka import KafkaClient, KafkaServer, encode_token
 from coordwire.connection.state import ConnectionState, Transition
 from coordwire.errors import counted
 
-__all__ = ["Connection", "ConnectionState", "Role"]
-
 
 class Role(Enum):
     """Which side of the connection this is.

@@ -14,8 +14,6 @@ from coordwire.codec import Message
 if TYPE_CHECKING:  # captures take names from here, and need no connection
     from coordwire.connection.endpoint import Endpoint
 
-__all__ = ["KAFKA", "AnyDialect", "Dialect", "DialectCall", "Direction", "Side"]
-
 KAFKA = "kafka"
 """The name of Kafka's own protocol, where others have theirs."""
 

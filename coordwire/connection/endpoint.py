@@ -25,8 +25,6 @@ from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.connection.state import ConnectionState, Transition, illegal, next_state
 from coordwire.errors import DecodeError
 
-__all__ = ["Endpoint"]
-
 
 class Endpoint(ABC):
     """One end of a connection. strict: refuse what Apache Kafka's own decoder would still read."""

@@ -9,6 +9,9 @@ SASL before SaslAuthenticate (KIP-43) has tokens without headers after a SaslHan
 nothing else between that and the answer, since the bytes after it are tokens if the answer has no error, and
 requests if it has one. Tokens have a size prefix and nothing more; only the SASL mechanism knows which one is
 the last. SaslHandshake v1 announces SaslAuthenticate requests (KIP-152), which have headers.
+
+A request that names its client names its connection's; one whose header may leave it out (KIP-1313) has that.
+`coordwire.capture.conversation` does the same with what was recorded.
 """
 
 from __future__ import annotations
@@ -49,16 +52,7 @@ from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 
 if TYPE_CHECKING:
     from coordwire.messages.api_versions import ApiVersionsResponse
-
-__all__ = [
-    "SASL_HANDSHAKE",
-    "KafkaClient",
-    "KafkaServer",
-    "encode_token",
-    "handshake_result",
-    "is_fire_and_forget",
-    "starts_handshake",
-]
+from coordwire.versions import INSTANCE_ID, omits_client
 
 PRODUCE, SASL_HANDSHAKE = 0, 17
 _OPEN, _HANDSHAKING = ConnectionState.OPEN, ConnectionState.HANDSHAKING
@@ -337,3 +331,23 @@ def encode_token(token: bytes) -> bytes:
     if len(token) > _MAX_INT:
         raise OutOfRange(f"expected a token of at most {_MAX_INT} bytes, got {len(token)}")
     return _INT.pack(len(token)) + token
+
+
+class LastingClient:
+    """The client of one connection, as its requests name it: "" for null, as Apache Kafka takes it."""
+
+    __slots__ = ("_client_id",)
+
+    def __init__(self) -> None:
+        self._client_id = ""
+
+    def of(self, frame: RequestFrame) -> str:
+        """The client id of a request, empty if nothing names it."""
+        header = frame.header
+        if header.client_id is not None:
+            self._client_id = header.client_id
+        elif not omits_client(header.request_api_key, header.request_api_version):
+            return ""
+        elif INSTANCE_ID in (header.tags or ()):  # the connection's first
+            self._client_id = ""
+        return self._client_id

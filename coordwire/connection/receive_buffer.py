@@ -14,8 +14,6 @@ import struct
 from coordwire.codec.message import Buffer
 from coordwire.frames import PREFIX, check_size
 
-__all__ = ["ReceiveBuffer"]
-
 _SIZE = struct.Struct(">i").unpack_from
 
 

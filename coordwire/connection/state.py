@@ -16,8 +16,6 @@ from enum import Enum
 
 from coordwire.errors import EncodeError
 
-__all__ = ["TRANSITIONS", "ConnectionState", "Transition", "illegal", "next_state"]
-
 
 class ConnectionState(Enum):
     """The states of a connection: what it can do next.

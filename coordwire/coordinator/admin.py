@@ -26,8 +26,6 @@ from coordwire.messages import (
 from coordwire.messages.delete_groups import DeletableGroupResult
 from coordwire.messages.delete_share_group_state import DeleteStateResult
 
-__all__ = ["HANDLERS"]
-
 
 def _list(call: IncomingRequest) -> None:
     if call.error == ErrorCode.NOT_COORDINATOR:

@@ -49,8 +49,6 @@ from coordwire.messages import (
 from coordwire.messages.describe_groups import DescribedGroup
 from coordwire.messages.leave_group import MemberResponse
 
-__all__ = ["HANDLERS", "IMMEDIATE"]
-
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _PROTOCOL_IN_SYNC = 5

@@ -10,21 +10,9 @@ from typing import Any, TypeAlias
 from coordwire._dataclasses import dataclass
 from coordwire.coordinator.releases import RELEASES, full_release
 
-__all__ = [
-    "BROKER_SETTINGS",
-    "ConsumerGroupConfig",
-    "CoordinatorConfig",
-    "GroupConfig",
-    "MigrationPolicy",
-    "ShareGroupConfig",
-    "StreamsGroupConfig",
-    "TransactionConfig",
-]
-
-
 # --- groups ---
 
-_INT32_MAX = (1 << 31) - 1
+_INT32_MAX, _INT64_MAX = (1 << 31) - 1, (1 << 63) - 1
 
 
 class MigrationPolicy(Enum):
@@ -77,6 +65,9 @@ class StreamsGroupConfig:
     members. assignment_interval_ms: the shortest time between two targets. initial_rebalance_delay_ms: how
     long a new group waits for more members before its first target. num_standby_replicas: of each task that
     has state.
+    Since Kafka 4.4, task_offset_interval_ms: how often members report offsets; acceptable_recovery_lag: the
+    offsets that a task may lack and still count as caught up, sent to members; rack_aware_assignment_tags:
+    keys of clients' tags, for assignors: a change of them is a reason for a new target.
     """
 
     session_timeout_ms: int = 45_000
@@ -84,6 +75,9 @@ class StreamsGroupConfig:
     assignment_interval_ms: int = 1_000
     initial_rebalance_delay_ms: int = 3_000
     num_standby_replicas: int = 0
+    task_offset_interval_ms: int = 60_000
+    acceptable_recovery_lag: int = 10_000
+    rack_aware_assignment_tags: tuple[str, ...] = ()
 
 
 GroupConfig: TypeAlias = ConsumerGroupConfig | ShareGroupConfig | StreamsGroupConfig
@@ -125,7 +119,9 @@ _BROKER_FIELDS = {
 BROKER_SETTINGS = (*_BROKER_FIELDS, *(f"group.{name}" for name in _GROUP_FIELDS))
 """The names that `CoordinatorConfig.with_settings` knows."""
 
-_MAY_BE_ZERO = ("assignment.interval.ms", "rebalance.delay.ms", "standby.replicas", "metadata.max.bytes")
+_MAY_BE_ZERO = (
+    "assignment.interval.ms", "rebalance.delay.ms", "standby.replicas", "metadata.max.bytes", "recovery.lag",
+)  # fmt: skip
 _MINUTE_MS = 60_000
 
 
@@ -144,9 +140,15 @@ def _read_setting(name: str, value: str | int) -> Any:
         except ValueError:
             policies = ", ".join(policy.value for policy in MigrationPolicy)
             raise ValueError(f"expected one of {policies} {setting}") from None
+    if name.endswith("assignment.tags"):
+        tags = tuple(part.strip() for part in text.split(",")) if text else ()
+        if len({*tags, ""}) <= len(tags):
+            raise ValueError(f"expected different tags {setting}")
+        return tags
     least = 0 if name.endswith(_MAY_BE_ZERO) else 1
-    if len(text) > 10 or not (text.isascii() and text.isdecimal()) or not least <= int(text) <= _INT32_MAX:
-        raise ValueError(f"expected an integer from {least} to {_INT32_MAX} {setting}")
+    most = _INT64_MAX if name.endswith("recovery.lag") else _INT32_MAX
+    if len(text) > 19 or not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
+        raise ValueError(f"expected an integer from {least} to {most} {setting}")
     return int(text) * (_MINUTE_MS if name == "offsets.retention.minutes" else 1)
 
 
@@ -234,8 +236,10 @@ class CoordinatorConfig:
 
     def group_settings(self) -> dict[str, str]:
         """The settings of all groups by the names that a GROUP resource has."""
+        values = {name: getattr(getattr(self, kind), field) for name, (kind, field) in _GROUP_FIELDS.items()}
         return {
-            name: str(getattr(getattr(self, kind), field)) for name, (kind, field) in _GROUP_FIELDS.items()
+            name: ",".join(value) if isinstance(value, tuple) else str(value)
+            for name, value in values.items()
         }
 
     def of_share_group(self, group_id: str) -> ShareGroupConfig:

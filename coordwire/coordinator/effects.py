@@ -21,21 +21,6 @@ from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.records import Record, encode_batch
 
-__all__ = [
-    "NO_CLIENT_ID",
-    "Answer",
-    "Append",
-    "Effect",
-    "InternalTopic",
-    "Outbox",
-    "Reply",
-    "RequestContext",
-    "TransactionCompleted",
-    "client_id_of",
-    "encoded_pairs",
-    "new_id",
-]
-
 log = logging.getLogger("coordwire.coordinator")
 
 

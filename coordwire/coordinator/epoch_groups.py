@@ -1,5 +1,5 @@
 """What groups whose members have epochs have in common: who commits and fetches the offsets of consumer and
-streams groups, and the replay of groups, of members that leave, and of the target's epoch.
+streams groups; the replay of groups, of members that leave, and of the target's epoch; descriptions.
 
 Rules: an operator names no member and a negative epoch, and may commit while the group is empty. Members need
 a version of OffsetCommit that knows STALE_MEMBER_EPOCH. The group of a record may replace a classic group
@@ -8,31 +8,24 @@ that only has offsets.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
+from coordwire.codec import Message
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import LEFT, ConsumerGroupModel
 from coordwire.coordinator.model.share_group import ShareGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.refusal import OperationRefused, contradiction
+from coordwire.coordinator.refusal import OperationRefused, contradiction, fits, writable_refusal
 from coordwire.coordinator.snapshots import TimelineHashMap
 from coordwire.coordinator.state import GroupCommit, State
+from coordwire.coordinator.writes import IncomingRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ShareGroupTargetAssignmentMetadataValue,
     StreamsGroupTargetAssignmentMetadataValue,
 )
-
-__all__ = [
-    "check_version",
-    "committing_member",
-    "fetching_member",
-    "find_recorded",
-    "replay_assignment_epoch",
-    "replay_leaving",
-]
-
 
 M = TypeVar("M")
 
@@ -137,3 +130,53 @@ def replay_leaving(group: ConsumerGroupModel | ShareGroupModel | StreamsGroupMod
     if member.epoch != LEFT or member_id in group.targets:
         raise contradiction()
     group.remove_member(member_id)
+
+
+# --- descriptions ---
+
+
+D = TypeVar("D", ConsumerGroupModel, ShareGroupModel, StreamsGroupModel)
+
+
+def described_groups(
+    call: IncomingRequest,
+    model: type[D],
+    form: Callable[..., Any],
+    describe: Callable[[State, D], Any],
+    refusal: str | None = None,
+) -> list[Any]:
+    """The groups that a request names, as of the last durable write; those without a name come first.
+
+    form: of one group in the response; describe: gives that of a group of this model, or raises
+    `OperationRefused`, so that all are refused; refusal: the text where the shard has no service.
+    """
+
+    def described(group_id: str) -> Any:
+        group = call.state.groups.committed(group_id)
+        if isinstance(group, model):
+            return describe(call.state, group)
+        problem = "not found" if group is None else f"is not a {model.kind} group"
+        return refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {problem}.")
+
+    def refused(group_id: str, error: int, message: str | None = None) -> Any:
+        return form(group_id=group_id, error_code=int(error), error_message=message)
+
+    group_ids = call.request.group_ids
+    unnamed = [refused("", ErrorCode.INVALID_GROUP_ID) for group_id in group_ids if not group_id]
+    names = [group_id for group_id in group_ids if group_id]
+    if call.error:
+        groups = [refused(group_id, call.error, refusal) for group_id in names]
+    else:
+        try:
+            groups = [described(group_id) for group_id in names]
+        except OperationRefused as error:
+            groups = [refused(group_id, error.code) for group_id in names]
+    if not all(fits(group.error_message) for group in groups):
+        return [refused(group_id, ErrorCode.UNKNOWN_SERVER_ERROR) for group_id in group_ids]
+    return unnamed + groups
+
+
+def refused_heartbeat(response: Callable[..., Message], error: int, message: str | None) -> Message:
+    """The response to a refused heartbeat."""
+    error, message = writable_refusal(error, message)
+    return response(error_code=error, error_message=message)

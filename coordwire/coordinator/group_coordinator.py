@@ -55,8 +55,6 @@ from coordwire.messages import (
     StreamsGroupDescribeResponse,
 )
 
-__all__ = ["GroupCoordinator", "partition_of"]
-
 _SPLIT: Mapping[type[Message], tuple[str, str, type[Any], str]] = {
     DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
     ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),

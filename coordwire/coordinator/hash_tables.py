@@ -22,8 +22,6 @@ from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-__all__ = ["HashMap", "HashSet", "id_hash", "java_hash", "spread_id"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 K_co = TypeVar("K_co", covariant=True)

@@ -20,8 +20,6 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel, Classic
 from coordwire.coordinator.model.consumer_group import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 
-__all__ = ["NO_CAUSE", "NO_LISTENER", "AppendCause", "GroupListener", "GroupsInLog", "Leaving"]
-
 Leaving = Literal["left", "session_timeout", "removed", "fenced", "not_rejoined"]
 
 

@@ -16,8 +16,6 @@ from coordwire.logs import Log, LogRecord, decode_log_record
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, control_record
 
-__all__ = ["LogEntry", "TransactionMarker", "log_entries"]
-
 _LOG: Log = "consumer_offsets"
 _NO_PRODUCER = -1
 

@@ -14,8 +14,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.topics import TopicsImage
 
-__all__ = ["PERSISTER_TIMER", "LatestOffsets", "Persister", "StateRequest"]
-
 LatestOffsets: TypeAlias = Mapping[tuple[str, int], tuple[int, int]]
 """By topic and partition an error code, and the offset after the last record."""
 

@@ -55,27 +55,6 @@ from coordwire.messages.consumer_group_records import (
     TopicPartitions,
 )
 
-__all__ = [
-    "assignment_epoch_record",
-    "classic_group_record",
-    "classic_tombstone",
-    "consumer_group_records",
-    "consumer_tombstones",
-    "epoch_record",
-    "is_unwritable",
-    "member_record",
-    "member_tombstones",
-    "new_classic_group_record",
-    "offset_record",
-    "offset_tombstone",
-    "owned_record",
-    "partition_metadata_tombstone",
-    "pattern_record",
-    "pattern_tombstone",
-    "target_record",
-]
-
-
 # --- classic groups ---
 
 _CLASSIC_TYPE = 2

@@ -7,19 +7,10 @@ finds that when it writes them, and answers UNKNOWN_SERVER_ERROR.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from coordwire.coordinator.releases import ReleaseRules
 from coordwire.enums import ErrorCode
-
-__all__ = [
-    "VISIBLE",
-    "OperationRefused",
-    "contradiction",
-    "fits",
-    "is_blank",
-    "translated",
-    "translated_for_fetch",
-    "writable_refusal",
-]
-
 
 _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -86,3 +77,32 @@ def writable_refusal(error: int, message: str | None) -> tuple[int, str | None]:
     """An error and a message that a response can carry; UNKNOWN_SERVER_ERROR alone if the message is too
     long."""
     return (int(error), message) if fits(message) else (int(ErrorCode.UNKNOWN_SERVER_ERROR), None)
+
+
+_NEWER_FENCED_STATE = "The coordinator rejected the request because the state epoch did not match."
+_TEXTS: Mapping[int, str] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: (
+        "The server experienced an unexpected error when processing the request."
+    ),
+    ErrorCode.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
+    ErrorCode.FENCED_STATE_EPOCH: (
+        "The share coordinator rejected the request because the share-group state epoch did not match."
+    ),
+    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+}
+"""As Apache Kafka words them."""
+
+
+def error_text(code: int, rules: ReleaseRules | None = None) -> str | None:
+    """The text of an error. rules: where it may be one of a share coordinator's."""
+    if code == ErrorCode.FENCED_STATE_EPOCH and rules is not None and rules.fenced_states_are_of_coordinators:
+        return _NEWER_FENCED_STATE
+    return _TEXTS.get(code)

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["RELEASES", "ReleaseRules", "full_release", "rules_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRules:

@@ -23,9 +23,6 @@ from coordwire.messages import (
     OffsetCommitValue,
 )
 
-__all__ = ["replay", "replay_end", "replay_entry"]
-
-
 # --- any record ---
 
 _FORGOTTEN = frozenset({9})
@@ -53,12 +50,23 @@ def replay(state: State, record: LogRecord, offset: int, producer_id: int = -1) 
     kind = state.kind_of_record.get(type(key))
     if kind is not None:
         kind.replay(state, key, value)
+        if state.former_topics and value is not None:
+            _subscribe(state, getattr(key, "group_id", ""))
         return
     match key, value:
         case OffsetCommitKey(), (OffsetCommitValue() | None):
             _replay_offset(state, key, value, offset, producer_id)
         case LegacyOffsetCommitKey(), (LegacyOffsetCommitValue() | None):
             _replay_legacy_offset(state, key, value, offset, producer_id)
+
+
+def _subscribe(state: State, group_id: str) -> None:
+    """A group's subscriptions count as its own from now on."""
+    former, group = state.former_topics.get(group_id), state.groups.get(group_id)
+    if former and group is not None:
+        state.former_topics[group_id] = former.difference(
+            [name for name in former if group.is_subscribed(name)]
+        )
 
 
 # --- offsets ---

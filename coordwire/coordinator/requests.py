@@ -22,8 +22,6 @@ from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams import kind as streams
 from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest, SteadyAnswer
 
-__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "refused_request", "route"]
-
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **classic_protocol.IMMEDIATE,
     **consumer.IMMEDIATE,

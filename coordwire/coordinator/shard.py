@@ -41,8 +41,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed, counted
 from coordwire.logs import LogRecord
 
-__all__ = ["Shard", "ShardStatus"]
-
 
 class ShardStatus(Enum):
     """The states of a shard and its partition."""
@@ -487,7 +485,9 @@ class Shard:
             state.new_topics_version = state.topics_version
         changed = known.changed_names(topics)
         for group in state.groups.values():
-            state.kind_of(group).topics_changed(group, changed)
+            kind, former = state.kind_of(group), state.former_topics.get(group.group_id)
+            if kind.subscribes_to_any(group, changed) or (former and not former.isdisjoint(changed)):
+                kind.refresh(group)
         if deleted and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, deleted), nobody_waits)
             self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), nobody_waits)

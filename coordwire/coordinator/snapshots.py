@@ -23,8 +23,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from coordwire.coordinator.hash_tables import java_hash
 
-__all__ = ["SnapshotValue", "Snapshots", "TimelineHashMap"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -16,7 +16,7 @@ from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignors
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.effects import InternalTopic, Reply
+from coordwire.coordinator.effects import InternalTopic
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
@@ -31,18 +31,6 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages.list_groups import ListedGroup
-
-__all__ = [
-    "NOTHING",
-    "NO_PRODUCER",
-    "GroupCommit",
-    "GroupKind",
-    "Outcome",
-    "PartitionCheck",
-    "Reply",
-    "Result",
-    "State",
-]
 
 NO_PRODUCER = (-1, -1)
 
@@ -92,6 +80,8 @@ class State:
     rules: of the configured release.
     kinds: of groups, by name; kind_of_record: by the type of a record's key.
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
+    former_topics: by group id, topics of a consumer group that became classic. Apache Kafka takes the id for
+    subscribed to each until a group of it subscribes anew, and refreshes that group when one changes.
     later: operations to run after the current one. assignors: an embedder's own.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
     not `later`. listener: takes reports about groups. persister: asks share coordinators. submit: runs an
@@ -116,6 +106,7 @@ class State:
     groups: TimelineHashMap[str, GroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
     pending_offsets: PendingOffsets = field(init=False)
+    former_topics: TimelineHashMap[str, frozenset[str]] = field(init=False)
     kind_of_record: dict[type, GroupKind[Any]] = field(init=False)
     rules: ReleaseRules = field(init=False)
 
@@ -125,6 +116,7 @@ class State:
         self.groups = TimelineHashMap(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)
         self.pending_offsets = PendingOffsets(self.snapshots)
+        self.former_topics = TimelineHashMap(self.snapshots)
 
     def kind_of(self, group: GroupModel) -> GroupKind[Any]:
         return self.kinds[group.kind]
@@ -240,8 +232,12 @@ class GroupKind(ABC, Generic[G]):
     def retention_start(self, group: G, committed: CommittedOffset) -> int | None:
         """The start of an offset's retention, in milliseconds; None while the offset can't expire."""
 
-    def topics_changed(self, group: G, names: Iterable[str]) -> None:
-        """Topics came, went or grew."""
+    def subscribes_to_any(self, group: G, names: Iterable[str]) -> bool:
+        """Whether the coordinator assigns one of these topics to the group, or would."""
+        return False
+
+    def refresh(self, group: G) -> None:
+        """Let the next heartbeat look at the topics."""
 
     def without_topics(self, state: State, group: G, topics: set[UUID]) -> LogRecord | None:
         """The record by which a group drops topics that were deleted; None if it knows none of them."""

@@ -14,8 +14,6 @@ import heapq
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["TimerKey", "Timers", "earlier"]
-
 TimerKey: TypeAlias = str | tuple[str, ...]
 """A tuple where clients choose a part of the key, so that no client can make two keys equal."""
 

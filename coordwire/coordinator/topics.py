@@ -17,16 +17,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.xxh3 import xxh3_64
 from coordwire.errors import counted
 
-__all__ = [
-    "INTERNAL_TOPICS",
-    "NO_TOPIC_ID",
-    "TopicImage",
-    "TopicsImage",
-    "bad_name",
-    "group_hash",
-    "topic_hash",
-]
-
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics that coordinators keep their state in."""
 

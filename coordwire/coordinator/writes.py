@@ -24,17 +24,6 @@ from coordwire.coordinator.replay import replay, replay_end
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "WRITE_TIMER",
-    "Handler",
-    "ImmediateRequest",
-    "IncomingRequest",
-    "RefusalWording",
-    "SteadyAnswer",
-    "Writes",
-    "nobody_waits",
-]
-
 WRITE_TIMER = "write-"
 """The prefix of the keys of timers that limit how long an operation waits for the log."""
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.segments.names import kafka_07_offset
 
-__all__ = ["folder_name", "folder_partition", "log_files"]
-
 _FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})_(0|[1-9][0-9]{0,9})")
 _INT32 = 1 << 31
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from coordwire.connection.dialect import Dialect
@@ -60,11 +60,13 @@ class AlternativeDialect:
         self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests
     ) -> AnyConversation:
         """A recorded connection's conversation, until that is decided."""
-
-        def opened() -> AnyConversation:
-            return self._dialect.conversation(capture, number, strict=strict, waiting=waiting)
-
+        opened = partial(self._open, capture, number, strict=strict, waiting=waiting)
         return _Undecided(opened)  # type: ignore[return-value]  # only what decides is asked of it
+
+    def _open(
+        self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests
+    ) -> AnyConversation:
+        return self._dialect.conversation(capture, number, strict=strict, waiting=waiting)
 
     @cached_property
     def _dialect(self) -> ConnectionDialect:

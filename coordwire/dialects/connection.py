@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING
 
 from coordwire.codec import Message
 from coordwire.codec.message import no_version
+from coordwire.connection.dialect import Dialect, Side
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 from coordwire.connection.state import ConnectionState
-from coordwire.dialects.frames import ZooKeeperCall
-from coordwire.dialects.grammar import (
-    Call,
-    Dialect,
-    DraftFrame,
-    Grammar,
-    Side,
-    opposite,
-)
+from coordwire.dialects.frames import Call, DraftFrame, ZooKeeperCall, opposite
+from coordwire.dialects.grammar import Grammar
 from coordwire.dialects.matching import PendingRequest
 from coordwire.dialects.matchings import MATCHINGS
 from coordwire.errors import EncodeError, Malformed, NotInVersion

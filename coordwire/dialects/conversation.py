@@ -16,8 +16,9 @@ from coordwire.capture.frame_decoding import unquoted, unquoted_deviations
 from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
-from coordwire.connection.dialect import Direction
-from coordwire.dialects.grammar import Call, Grammar, Side
+from coordwire.connection.dialect import Direction, Side
+from coordwire.dialects.frames import Call
+from coordwire.dialects.grammar import Grammar
 from coordwire.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.dialects.matchings import MATCHINGS
 from coordwire.errors import DecodeError

@@ -17,8 +17,6 @@ from coordwire.timeline.events import HowEnded, MemberEnding, TopicPartition
 from coordwire.timeline.evidence import Seen, cited
 from coordwire.timeline.members import Member, Owned
 
-__all__ = ["SOON_NS", "DraftRegistration", "ending_of", "owned_parts", "partition_of"]
-
 MS = 1_000_000
 SOON_NS = 100 * MS
 """A coordinator's timers may be late by so much, and what follows from one comes within it."""

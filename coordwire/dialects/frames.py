@@ -15,19 +15,6 @@ from coordwire.connection.dialect import Dialect, Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import RequestHeader, ResponseHeader, find_message
 
-__all__ = [
-    "Call",
-    "Dialect",
-    "Direction",
-    "DraftFrame",
-    "HeadedCall",
-    "Header",
-    "KnownBy",
-    "Side",
-    "ZooKeeperCall",
-    "opposite",
-]
-
 Header: TypeAlias = tuple[type[Message], int]
 """The class of what precedes a message, and its version."""
 

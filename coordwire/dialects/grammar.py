@@ -26,21 +26,10 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.dialects.frames import (
-    Call,
-    Dialect,
-    Direction,
-    DraftFrame,
-    HeadedCall,
-    KnownBy,
-    Side,
-    ZooKeeperCall,
-    opposite,
-)
+from coordwire.connection.dialect import Dialect, Direction, Side
+from coordwire.dialects.frames import Call, DraftFrame, HeadedCall, KnownBy, ZooKeeperCall
 from coordwire.errors import DecodeError, Deviation, EncodeError, counted
 from coordwire.messages import find_message
-
-__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "opposite"]
 
 
 def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool]) -> tuple[Call, ...]:

@@ -21,8 +21,6 @@ from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.group_frames import place_of
 
-__all__ = ["DraftGroups"]
-
 MOST_CONNECTIONS = 100_000
 ConnectionKey = tuple[str, frozenset[str]]
 
@@ -37,6 +35,7 @@ class DraftGroups:
             OrderedDict()
         )
         self._joining: OrderedDict[ConnectionKey, tuple[JoinedGroup, JoiningConnection]] = OrderedDict()
+        self._closed: OrderedDict[ConnectionKey, tuple[JoinedGroup, JoiningConnection]] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
         """What one frame adds."""
@@ -61,6 +60,10 @@ class DraftGroups:
             joined.feed(connection, message, place)
             group, name = joined.group, connection.member_id
         else:
+            if key in self._closed and type(message).__name__ == "Draft3PingResponse":
+                joined, connection = self._closed[key]
+                joined.answer_ended(connection, message, place)
+                yield from joined.group.drain()
             return
         yield from group.drain()
         yield from _reports(group.group, name, entry, message, place)
@@ -75,6 +78,8 @@ class DraftGroups:
         elif (joining := self._joining.pop(key, None)) is not None:
             joined_group, connection = joining
             joined_group.end(connection, end, place)
+            if end.sender == "client":  # what it has asked may be answered yet
+                remember(self._closed, key, joining, MOST_CONNECTIONS)
             yield from joined_group.group.drain()
 
     def _register(self, entry: FrameEntry, message: Any, key: ConnectionKey, place: Seen) -> None:

@@ -29,8 +29,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["JoinedGroup", "JoiningConnection"]
-
 MS = 1_000_000
 SOON_NS = 20 * MS
 """A session's end may be noticed so much later."""
@@ -232,6 +230,9 @@ class JoinedGroup:
         """Whether a coordinator that may be a new one continues the group."""
         before = self.group.generation
         self._knew_none = self._moved is not None and before is not None and generation <= before
+        if self._knew_none or (before is not None and generation > before + 1):
+            # The joins whose connections have ended went with the coordinator, or into one without answers.
+            self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
         if self._moved is not None and self._moved.inferred and not self._knew_none:
             self._moved = None
             self._end_kept(place)
@@ -317,6 +318,14 @@ class JoinedGroup:
             if message.error_code:
                 self._begin(place)
 
+    def answer_ended(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        """An answer on a connection that the consumer has closed: the coordinator has read the ping now."""
+        self.settle(place)
+        member = self.group.members.get(connection.member_id or "")
+        is_known = message.error_code in (0, REBALANCE_IN_PROGRESS)
+        if member is not None and not member.parked and is_known:
+            self._begin_session(member, place)
+
     # --- who is in ---
 
     def _accepts(self, connection: JoiningConnection, place: Seen) -> None:
@@ -342,10 +351,13 @@ class JoinedGroup:
 
     def _is_alive(self, member: Member, place: Seen) -> None:
         """A member's session begins again."""
-        member.asked_ns = max(member.asked_ns, place.time_ns or 0)
+        self._begin_session(member, place)
         member.last_seen_ns = member.asked_ns
         self._last_places[member.member_id] = place
         self._ends.pop(member.member_id, None)
+
+    def _begin_session(self, member: Member, place: Seen) -> None:
+        member.asked_ns = max(member.asked_ns, place.time_ns or 0)
         if member.session_timeout_ms is not None:
             self._sessions.watch(member)
             self._kept_sessions.watch(member)

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
-from coordwire.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, opposite
+from coordwire.connection.dialect import Dialect, Direction, Side
+from coordwire.dialects.frames import Call, DraftFrame, opposite
+from coordwire.dialects.grammar import Grammar
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
 
 _TYPE = struct.Struct(">h").unpack_from

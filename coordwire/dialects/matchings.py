@@ -12,13 +12,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from coordwire.connection.dialect import Dialect
-from coordwire.dialects.grammar import Side, opposite
+from coordwire.connection.dialect import Dialect, Side
+from coordwire.dialects.frames import opposite
 from coordwire.dialects.matching import Matching, Reading
 from coordwire.dialects.zookeeper_matching import ZooKeeperMatching
 from coordwire.errors import DecodeError, Truncated, UnknownApi, UnsupportedVersion
-
-__all__ = ["MATCHINGS", "HeadedMatching"]
 
 _CORRELATION_ID = struct.Struct(">i").unpack_from
 _TYPE_AND_VERSION = struct.Struct(">hh").unpack_from

@@ -32,8 +32,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Owned
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["StartedGroup"]
-
 WAITED_INTERVALS = 4
 """How long an overview's coordinator waits for a consumer whose connection it has broken, in ping intervals:
 three of them are a session timeout."""
@@ -96,6 +94,7 @@ class StartedGroup:
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
         self._attempt: _Attempt | None = None
+        self._suspended: tuple[_Attempt | None, int | None] = None, None  # of the coordinator before
         self._partitions: set[TopicPartition] = set()
         self._series_ns: int | None = None  # when the first attempt of the rebalance began
         self._awaited_ns: int | None = None  # until when an overview's coordinator waits for its consumers
@@ -153,6 +152,7 @@ class StartedGroup:
             case "Draft1StartResponse" | "Draft2StartFetcherResponse":
                 self._note_message(registration, place)
                 registration.started, registration.failures = None, 0
+                self._resume_attempt(registration, place)
                 if self._answered(registration, entry, code, place):
                     self._take(registration, place)
 
@@ -175,8 +175,10 @@ class StartedGroup:
             is_left_over = (registration.place.time_ns or 0) < self._served_ns  # by one that comes back
         self._broker = registration.broker
         rejoined = name in group.members
-        if rejoined and self._attempt is not None:
-            self._leave_attempt(self._attempt, self._registrations[name], registration.place)
+        if rejoined and (attempt := self._attempt) is not None:
+            self._leave_attempt(attempt, self._registrations[name], registration.place)
+            if name in attempt.answered:  # its coordinator goes by that, also where it has nothing any more
+                registration.member.assigned = attempt.parts[name]
         if rejoined:
             trigger = Trigger("member_rejoined", name)
         else:
@@ -213,6 +215,7 @@ class StartedGroup:
         self._broker = broker
         for name in self._registrations:
             self._note_missing(name)
+        self._suspended = self._attempt, self._series_ns
         self._attempt = self._series_ns = self._awaited_ns = None
 
     def _is_void(self, registration: DraftRegistration) -> bool:
@@ -268,8 +271,9 @@ class StartedGroup:
         self._give_up(time_ns, place)
         attempt = self._attempt
         completed = None if attempt is None else attempt.completed
-        is_over = completed is not None and (completed.time_ns or 0) < time_ns and not self._missing
-        if attempt is not None and completed is not None and is_over and not attempt.failed:
+        if attempt is None or completed is None or attempt.failed or (completed.time_ns or 0) >= time_ns:
+            return
+        if attempt.missing == len(self._missing):  # those that are missing have answered before
             self._end(attempt, completed)
 
     def _watch(self, registration: DraftRegistration) -> None:
@@ -347,12 +351,16 @@ class StartedGroup:
 
     def _remove_lost(self, place: Seen, departure: Leaving) -> None:
         """The group goes on without those whose connections the coordinator has ended."""
-        self._give_up((place.time_ns or 0) + SOON_NS, place)
+        time_ns = place.time_ns or 0
+        self._give_up(time_ns + SOON_NS, place)
+        if departure == "not_rejoined" and (self._awaited_ns is None or time_ns < self._awaited_ns - SOON_NS):
+            departure = "removed"  # it did not wait for them: their connections were lost
         for registration in list(self._void.values()):
             end = registration.end
-            at = place if departure == "not_rejoined" or end is None else place.at(end.time_ns)
             if departure == "not_rejoined" and self._awaited_ns is not None:
-                at = place.at(min(self._awaited_ns, place.time_ns or 0))
+                at = place.at(min(self._awaited_ns, time_ns))
+            else:
+                at = place if end is None else place.at(end.time_ns)
             self._remove(registration, at, departure)
 
     # --- rebalances ---
@@ -362,7 +370,7 @@ class StartedGroup:
         is_awaited = registration.name not in attempt.answered and (
             registration.name in attempt.stopped or registration.end is not None
         )
-        if is_awaited and registration.retries is not None:
+        if is_awaited and registration.retries is not None and registration.broker == self._broker:
             attempt.failed |= (place.time_ns or 0) > (attempt.began.time_ns or 0)
 
     def _add_reason(self, trigger: Trigger, place: Seen) -> None:
@@ -396,7 +404,8 @@ class StartedGroup:
             self._give_up((place.time_ns or 0) + SOON_NS, place)
             waited_ns = (place.time_ns or 0) - (attempt.began.time_ns or 0)
             is_early = waited_ns < registration.answer_ns - SOON_NS  # for one that waited for all
-            if is_early and attempt.completed is not None and not attempt.failed:
+            has_cause = bool(self._reasons_since(attempt))  # else it failed with one given up meanwhile
+            if is_early and has_cause and attempt.completed is not None and not attempt.failed:
                 self._end(attempt, attempt.completed)
             attempt = None
         if attempt is None or attempt.failed:
@@ -412,6 +421,16 @@ class StartedGroup:
         """A coordinator that another one seemed to have followed goes on with its consumers."""
         if registration.broker != self._broker and registration.end is None:
             self._move(registration.broker, place)
+
+    def _resume_attempt(self, registration: DraftRegistration, place: Seen) -> None:
+        """An answer to a Start of the coordinator that another one, which was frozen, seemed to follow."""
+        attempt, series_ns = self._suspended
+        if attempt is None or registration.broker == self._broker:
+            return
+        if attempt.stopped.get(registration.name) is registration:
+            self._move(registration.broker, place)
+            self._attempt, self._series_ns = attempt, series_ns
+            self._reasons.clear()
 
     def _start(self, registration: DraftRegistration, parts: Owned, place: Seen) -> None:
         name = registration.name
@@ -494,8 +513,11 @@ class StartedGroup:
             if name not in attempt.answered:
                 self.group.assign(registration.member, None)
         self.group.end("steady", place)
+        self._reasons = self._reasons_since(attempt)
+
+    def _reasons_since(self, attempt: _Attempt) -> list[tuple[Trigger, Seen]]:
         began_ns = attempt.began.time_ns or 0
-        self._reasons = [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
+        return [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
 
     def _explain(self, attempt: _Attempt) -> None:
         """What shows only now why the rebalance began."""

@@ -20,8 +20,6 @@ from coordwire.dialects.zookeeper_opening import CONNECT_SIZE, LEAST_XID, is_con
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
-__all__ = ["ZooKeeperConversation"]
-
 _SIZE = struct.Struct(">i").unpack_from
 _XIDS = {"Ping": -2, "CloseSession": None}
 """Requests without a path that show a client, with the xid that they must have."""

@@ -33,8 +33,6 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member
 from coordwire.timeline.rebalance import Trigger
 
-__all__ = ["ZooKeeperGroups"]
-
 QUIET_NS = 1_000_000_000
 """So long after the last claim or release a rebalance is over."""
 

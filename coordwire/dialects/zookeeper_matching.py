@@ -12,18 +12,12 @@ import struct
 from collections.abc import Iterator
 
 from coordwire.codec import Message
-from coordwire.dialects.grammar import (
-    CREATE_SESSION,
-    NOTIFICATION,
-    Call,
-    Side,
-    opposite,
-)
+from coordwire.connection.dialect import Side
+from coordwire.dialects.frames import Call, opposite
+from coordwire.dialects.grammar import CREATE_SESSION, NOTIFICATION
 from coordwire.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.dialects.zookeeper_opening import connect_version
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
-
-__all__ = ["REPLY_HEADER", "ZooKeeperMatching"]
 
 REQUEST_HEADER, REPLY_HEADER = 8, 16
 """Bytes of a request's xid and type, and of an answer's xid, zxid and error."""

@@ -11,8 +11,6 @@ import struct
 
 from coordwire.frames import PREFIX
 
-__all__ = ["CONNECT_SIZE", "LEAST_XID", "connect_version", "is_connect"]
-
 CONNECT_SIZE = 28
 """Bytes of a connect request without its password and what is after that."""
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from coordwire.enums.open_enum import OpenEnum
-
-__all__ = ["ErrorCode"]
+from coordwire.enums.numbers import OpenEnum
 
 RETRY = True
 

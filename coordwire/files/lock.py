@@ -8,8 +8,6 @@ refuse a folder that the other has (tests/interop/test_folder_lock.py).
 
 from __future__ import annotations
 
-__all__ = ["lock"]
-
 import errno
 
 _UNSUPPORTED = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL)

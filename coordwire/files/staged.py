@@ -10,8 +10,6 @@ names the file that was to be written.
 
 from __future__ import annotations
 
-__all__ = ["Staged", "remove_stale"]
-
 import errno
 import os
 import re

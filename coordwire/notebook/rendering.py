@@ -29,8 +29,6 @@ from coordwire.timeline.story.markup import escaped, table
 from coordwire.timeline.story.overview import Overview, wrapped
 from coordwire.timeline.story.story_page import story_html
 
-__all__ = ["DisplayStories", "DisplayTable", "html", "stories_of", "table_of", "text"]
-
 INDENT = "  "
 WIDEST = 40
 """Characters to which a column of plain text is padded at most."""

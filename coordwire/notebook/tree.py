@@ -10,8 +10,6 @@ message.
 
 from __future__ import annotations
 
-__all__ = ["DisplayNode", "entry_of", "head_of", "tree_of"]
-
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache

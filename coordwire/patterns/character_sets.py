@@ -16,17 +16,6 @@ from functools import cache
 
 from coordwire._dataclasses import dataclass
 
-__all__ = [
-    "ANY",
-    "NOT_NEWLINE",
-    "PERL_CLASSES",
-    "POSIX_CLASSES",
-    "CharacterPart",
-    "CharacterSet",
-    "case_forms",
-    "has_unicode_class",
-]
-
 CharacterRanges = tuple[tuple[str, str], ...]
 Bounds = tuple[int, ...]
 """Of sorted ranges without overlap: the first code point of one, the one after its last, and so on."""

@@ -17,8 +17,6 @@ from typing import Final
 from coordwire.patterns.character_sets import CharacterSet, case_forms
 from coordwire.patterns.syntax import MAX_INSTRUCTIONS, Assertion, Split, parsed
 
-__all__ = ["CACHE_BYTES", "PatternMatch", "PatternSelection", "RegularExpression"]
-
 CACHE_BYTES = 1 << 20
 """What a pattern keeps of its states and their transitions."""
 

@@ -31,23 +31,6 @@ from coordwire.patterns.character_sets import (
     has_unicode_class,
 )
 
-__all__ = [
-    "EMPTY",
-    "MAX_DEPTH",
-    "MAX_INSTRUCTIONS",
-    "Assertion",
-    "Fragment",
-    "Instruction",
-    "InvalidPattern",
-    "Split",
-    "alternated",
-    "concatenated",
-    "parsed",
-    "repeated",
-    "written_out",
-]
-
-
 MAX_INSTRUCTIONS = 40_000
 """Of a program: more than the longest text has characters, as Kafka takes that."""
 

@@ -27,8 +27,9 @@ Rules: bytes are untrusted: whatever is malformed raises `CorruptBatch` with its
 `coordwire.limits` bounds what comes out of a codec.
 """
 
+from coordwire.errors import UnreadableRange
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import Batches, UnreadableRange, batches
+from coordwire.records.batch_reader import Batches, batches
 from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
 from coordwire.records.legacy import LegacyBatch

@@ -5,8 +5,6 @@ Rules: callers look them up here at each call, so that one process can run eithe
 
 from __future__ import annotations
 
-__all__ = ["codec", "columns", "contains", "crc32c"]
-
 from collections.abc import Callable
 from operator import contains as in_python
 from typing import TYPE_CHECKING

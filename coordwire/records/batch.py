@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from coordwire._speedups import _native
     from coordwire.records.control import ControlRecord
 
-__all__ = [
-    "CREATE_TIME",
-    "HEADER",
-    "LARGEST",
-    "LEAST",
-    "LOG_APPEND_TIME",
-    "LOG_OVERHEAD",
-    "NO_TIMESTAMP_TYPE",
-    "TO_MAGIC",
-    "RecordBatch",
-    "batch_size",
-    "claimed_size",
-    "content_end",
-]
-
 HEADER = Struct(">qiibIhiqqqhii")
 CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
 """A batch's timestamp type, in Kafka's words."""

@@ -29,8 +29,6 @@ from coordwire.records.resync import Search
 if TYPE_CHECKING:
     from coordwire._speedups import _native
 
-__all__ = ["Batches", "UnreadableRange", "batches", "open_batch"]
-
 
 def open_batch(view: memoryview, position: int) -> RecordBatch:
     """The batch that these bytes are, by their magic."""

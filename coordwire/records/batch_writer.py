@@ -7,14 +7,10 @@ converts unusual values (a bytearray to bytes) and raises the error for all othe
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = ["BatchWriter", "exact", "integer"]
-
 from collections.abc import Sequence
 from struct import Struct
 
-from coordwire.errors import OutOfRange, WrongType
+from coordwire.errors import OutOfRange, WrongType, counted
 from coordwire.records import backend
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
 from coordwire.records.body_writer import INT32, INT64, BodyWriter

@@ -8,8 +8,6 @@ over the same records again and words the error.
 
 from __future__ import annotations
 
-__all__ = ["INT32", "INT64", "BodyWriter"]
-
 from collections.abc import Callable, Generator, Sequence
 
 from coordwire.codec.primitives import Refused, uvarint

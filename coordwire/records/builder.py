@@ -7,8 +7,6 @@ makes of them. Nothing but an `EncodeError` (or `CodecUnavailable`) is raised fo
 
 from __future__ import annotations
 
-__all__ = ["RecordBatchBuilder", "encode_batch"]
-
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Never
 

@@ -7,8 +7,6 @@ value as bytes, as is a value of a later version; Kafka itself skips both.
 
 from __future__ import annotations
 
-__all__ = ["ControlRecord", "ControlType", "control_record", "read_control"]
-
 from enum import IntEnum
 from struct import Struct
 

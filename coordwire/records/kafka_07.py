@@ -22,9 +22,9 @@ from struct import Struct
 from typing import Any, Literal, overload
 from zlib import crc32
 
-from coordwire.errors import CorruptBatch, LimitExceeded, NotInVersion, OutOfRange, WrongType
+from coordwire.errors import CorruptBatch, LimitExceeded, NotInVersion, OutOfRange, UnreadableRange, WrongType
 from coordwire.records.batch import CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, chunks, restored
-from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
+from coordwire.records.batch_reader import Batches, Buffer, OnError
 from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.resync import Search

@@ -36,8 +36,6 @@ from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.strict import Origin, wrap64
 
-__all__ = ["LegacyBatch", "MessageSetWriter", "message_count"]
-
 ENTRY = Struct(">qi")
 """Offset and size of what follows."""
 

@@ -10,8 +10,6 @@ the others are decompressed when they are asked for.
 
 from __future__ import annotations
 
-__all__ = ["Readahead", "batch_at"]
-
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor

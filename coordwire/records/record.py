@@ -8,8 +8,6 @@ its type) raises, and `coordwire.records.strict` reads the same bytes again, exa
 
 from __future__ import annotations
 
-__all__ = ["Header", "Record", "read_records"]
-
 from collections.abc import Sequence
 
 from coordwire._dataclasses import dataclass

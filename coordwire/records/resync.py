@@ -48,9 +48,6 @@ from coordwire.records.batch import (
 from coordwire.records.compression import CODECS
 from coordwire.records.strict import LEAST as LEAST_RECORD
 
-__all__ = ["CRC32", "CRC32C", "WASTE", "Checksums", "Search", "ThoroughSearch"]
-
-
 _OFFSET = Struct(">q").unpack_from
 _UINT32 = Struct(">I").unpack_from
 _CRC_AT, _CRC_FROM = 12, 16

@@ -8,17 +8,16 @@ batch is asked for; so that a bad batch never makes the message an error.
 
 from __future__ import annotations
 
-__all__ = ["RecordSet", "record_sets"]
-
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, overload
 from uuid import UUID
 
 from coordwire.codec import Message, Struct
 from coordwire.codec.walk import FieldSelection, entity_field
+from coordwire.errors import UnreadableRange
 from coordwire.records import batch_reader, kafka_07
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
+from coordwire.records.batch_reader import Batches, OnError
 
 _RECORDS = FieldSelection(lambda field: field.type == "records")
 _PARTITION = ("partition_index", "partition", "index")

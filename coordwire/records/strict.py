@@ -8,14 +8,10 @@ Offsets and timestamps wrap at 64 bits, as Java's do.
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = ["LEAST", "Origin", "StrictReader", "wrap64"]
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, counted
 from coordwire.records.compression import Buffer
 from coordwire.records.record import Header, Record
 

@@ -19,8 +19,6 @@ from coordwire.errors import CoordwireError, counted
 from coordwire.records import batches
 from coordwire.replay.identifiers import kind_of, matched
 
-__all__ = ["Difference", "differences"]
-
 _VOLATILE = frozenset(
     {"throttle_time_ms", "error_message", "cluster_id", "client_host", "host", "rack", "log_append_time_ms"}
 )

@@ -21,8 +21,6 @@ from coordwire.errors import CoordwireError
 from coordwire.records import RecordBatch, backend, batches
 from coordwire.records.batch import CRC_AT, CRC_FROM, HEADER
 
-__all__ = ["Identifiers", "kind_of"]
-
 MOST = 1_000_000
 """Ids that are remembered; the oldest are forgotten."""
 

@@ -37,8 +37,6 @@ from coordwire.replay.differences import Difference, differences
 from coordwire.replay.identifiers import Identifiers
 from coordwire.versions import ApiKey, VersionRange
 
-__all__ = ["Replay", "ReplayTotals", "ReplayedRequest"]
-
 MOST_CONNECTIONS = 200
 MOST_WAITING = 10_000
 MOST_WAITING_BYTES = 64 << 20

@@ -11,8 +11,6 @@ comparisons; the order is that of the files.
 
 from __future__ import annotations
 
-__all__ = ["EPOCH", "KEPT", "NO_EPOCH", "FoundBatches", "select_batches"]
-
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -38,8 +38,6 @@ from coordwire.segments.state_files import write_snapshot
 if TYPE_CHECKING:
     from coordwire.segments.segment import Segment
 
-__all__ = ["INTERVAL", "Fault", "Indexes", "OffsetCheck", "TimeCheck", "TransactionCheck", "rebuild"]
-
 
 class Fault(NamedTuple):
     """What is wrong.

@@ -14,15 +14,6 @@ all zero: the first in an offset index is after the first batch, a transaction d
 
 from __future__ import annotations
 
-__all__ = [
-    "AbortedTransaction",
-    "OffsetIndex",
-    "OffsetPosition",
-    "TimeIndex",
-    "TimestampOffset",
-    "TransactionIndex",
-]
-
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence

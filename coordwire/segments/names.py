@@ -20,22 +20,6 @@ from typing import Any, Literal, NamedTuple, get_args
 from coordwire.records import Batches, batches, kafka_07
 from coordwire.records.batch_reader import Buffer, OnError
 
-__all__ = [
-    "RECORD_BATCHES",
-    "FileKind",
-    "FileName",
-    "FileState",
-    "LogFormat",
-    "file_name",
-    "file_state",
-    "kafka_07_offset",
-    "live_path",
-    "log_format",
-    "log_name",
-    "topic_partition",
-]
-
-
 FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint"]
 """What is in a file: record batches (log, checkpoint) or what a broker keeps beside them."""
 

@@ -9,8 +9,6 @@ keeps no trace of those that ended, which a dict's iteration would step over.
 
 from __future__ import annotations
 
-__all__ = ["Producers"]
-
 from collections import OrderedDict
 from collections.abc import Iterable
 

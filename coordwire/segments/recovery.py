@@ -19,10 +19,6 @@ does it: an offset is the byte where a message begins, so that what follows coul
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = ["Recovered", "recover"]
-
 import json
 import os
 from array import array
@@ -34,7 +30,7 @@ from errno import EEXIST
 from pathlib import Path
 from typing import BinaryIO
 
-from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, counted
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch

@@ -17,16 +17,6 @@ another form gives nothing; no length in a value is trusted.
 
 from __future__ import annotations
 
-__all__ = [
-    "METADATA_TOPIC",
-    "RemoteName",
-    "RemotePlace",
-    "RemoteSegment",
-    "remote_name",
-    "remote_place",
-    "remote_segment",
-]
-
 import re
 from base64 import urlsafe_b64encode
 from typing import Literal, NamedTuple

@@ -51,8 +51,6 @@ from coordwire.segments.verify import SegmentCounts, verify
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Segment", "logs", "mapped", "producers_before", "read_small"]
-
 
 def mapped(path: Path) -> memoryview:
     """A file's bytes, not copied; unmapped when nothing refers to them. It may not shrink. Raises

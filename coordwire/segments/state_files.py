@@ -9,17 +9,6 @@ Rule: they are read as Kafka reads them, and refused where Kafka refuses them, w
 
 from __future__ import annotations
 
-__all__ = [
-    "EPOCHS",
-    "METADATA",
-    "EpochEntry",
-    "PartitionMetadata",
-    "read_leader_epochs",
-    "read_metadata",
-    "read_snapshot",
-    "write_snapshot",
-]
-
 import re
 from binascii import a2b_base64
 from collections.abc import Iterable

@@ -10,10 +10,6 @@ close the entries of an index are: a broker writes one for an append, which may 
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = ["SegmentCounts", "verify"]
-
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +17,7 @@ from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
+from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded, counted
 from coordwire.records import RecordBatch, UnreadableRange
 from coordwire.records.batch import CHUNK
 from coordwire.records.kafka_07 import Kafka07Batch

@@ -9,7 +9,6 @@
     tapped_call.py          a request that rules take, and its answer
     topic_ids.py            names of topics by id, partitions of fetch sessions
     script.py               functions of the user, called for each frame; the frames as they leave them
-    rewritten_frames.py     frames with another message
     harness.py              KafkaTap: a tap as the fixture `kafka_tap` gives it
     counts.py               frames in, out, changed and why
 

@@ -26,15 +26,6 @@ from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "Address",
-    "BrokerAddresses",
-    "TooManyBrokers",
-    "most_brokers",
-    "names_brokers",
-    "shows_no_address",
-]
-
 MOST_BROKERS = 1_000
 
 _LISTENERS = 4

@@ -37,17 +37,6 @@ from coordwire.tap.script import Script, TappedExchange
 from coordwire.tap.topic_ids import names_topics
 from coordwire.versions import ApiKey, known_versions
 
-__all__ = [
-    "FrameReading",
-    "ReadingHub",
-    "UnansweredRequest",
-    "UnansweredRequests",
-    "is_token",
-    "memory_cost",
-    "produce_has_answer",
-]
-
-
 _FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
 """APIs whose requests are always read: Produce, whether there is an answer; SaslHandshake, whether bare
 tokens follow; Fetch, whose sessions are known."""

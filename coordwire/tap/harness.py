@@ -14,8 +14,6 @@ from coordwire.client.settings import ClientSettings
 from coordwire.tap.counts import TapCounts
 from coordwire.tap.tap import Tap, TapThread
 
-__all__ = ["KafkaTap"]
-
 
 class KafkaTap(ObservedTraffic):
     """A tap for tests; a context manager. upstream, settings: as for `Tap`. tap: it, on its thread.

@@ -44,13 +44,18 @@ from coordwire.tap.frame_reading import (
     produce_has_answer,
 )
 from coordwire.tap.link_side import PATIENCE, LinkSide, LinkSideHub
-from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
-from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
+from coordwire.tap.script import (
+    ClosedByScript,
+    TappedExchange,
+    read_again,
+    request_wire,
+    response_wire,
+    scripted_request,
+    scripted_response,
+)
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
 from coordwire.versions import ApiKey
-
-__all__ = ["TapHub", "TapLink"]
 
 log = logging.getLogger("coordwire.tap")
 

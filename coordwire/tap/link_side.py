@@ -21,8 +21,6 @@ from coordwire.codec.message import Buffer
 from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.errors import DecodeError
 
-__all__ = ["LinkSide", "LinkSideHub", "SidedLink"]
-
 UNSENT = 1 << 18
 """The most bytes that a socket may have to send while the other one is read."""
 

@@ -26,18 +26,15 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.errors import CoordwireError, EncodeError
-from coordwire.frames import RequestFrame, ResponseFrame, decode_request
+from coordwire.frames import (
+    RequestFrame,
+    ResponseFrame,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from coordwire.tap.counts import TapCounts
-from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
-
-__all__ = [
-    "ClosedByScript",
-    "FaultyScript",
-    "Script",
-    "TappedExchange",
-    "scripted_request",
-    "scripted_response",
-]
 
 log = logging.getLogger("coordwire.tap")
 
@@ -171,3 +168,29 @@ def scripted_response(
 def _check_open(exchange: TappedExchange) -> None:
     if exchange.is_closed:
         raise ClosedByScript
+
+
+def request_wire(frame: RequestFrame, message: Message) -> bytes:
+    """The frame of a request with another message. Raises `EncodeError`."""
+    return encode_request(
+        message,
+        version=frame.api_version,
+        correlation_id=frame.correlation_id,
+        client_id=frame.client_id,
+        header_tags=frame.header.tags,
+    )
+
+
+def response_wire(frame: ResponseFrame[Any], message: Message) -> bytes:
+    """The frame of a response with another message. Raises `EncodeError`."""
+    return encode_response(
+        message,
+        version=frame.body_version,
+        correlation_id=frame.correlation_id,
+        header_tags=frame.header.tags,
+    )
+
+
+def read_again(frame: ResponseFrame[Any], wire: bytes) -> Message:
+    """The message of a response that was read before, from its bytes."""
+    return decode_response(wire, api_key=frame.api_key, version=frame.api_version, strict=False).message

@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Self
 
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
-from coordwire.broker.connections.tls_reports import reporting
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
@@ -43,8 +43,6 @@ from coordwire.tap.counts import TapCounts
 from coordwire.tap.link import TapLink
 from coordwire.tap.script import Script
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds
-
-__all__ = ["Tap", "TapThread"]
 
 log = logging.getLogger("coordwire.tap")
 

@@ -21,8 +21,6 @@ from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.tap.topic_ids import TopicIds
 
-__all__ = ["Carry", "TappedCall", "UnreadableResponse"]
-
 Carry = Callable[[Message], "Promise[Message | None] | None"]
 """Sends a request on, and promises its answer, None if that cannot be read; gives None for no answer."""
 

@@ -20,8 +20,6 @@ from coordwire.codec.walk import FieldSelection, entity_field, fields_of
 from coordwire.messages import FetchRequest, FetchResponse, find_message
 from coordwire.messages.keys import FACTS
 
-__all__ = ["SessionPartitions", "TopicIds", "names_topics"]
-
 MOST_TOPICS = 100_000
 MOST_SESSIONS = 1_000
 MOST_PARTITIONS = 100_000

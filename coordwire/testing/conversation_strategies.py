@@ -22,8 +22,6 @@ from coordwire.testing.group_scripts import (
 from coordwire.testing.hypothesis_import import st
 from coordwire.versions import ApiKey
 
-__all__ = ["group_conversations"]
-
 _Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _SCRIPTS: dict[str, type[GroupScript]] = {"classic": ClassicScript, "consumer": ConsumerScript}

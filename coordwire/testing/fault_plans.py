@@ -23,17 +23,6 @@ from typing import TypeAlias
 
 from coordwire.errors import Malformed
 
-__all__ = [
-    "FAULT_KINDS",
-    "FaultEnd",
-    "Paths",
-    "PlannedFault",
-    "are_between",
-    "parse_faults",
-    "parse_time",
-    "written_faults",
-]
-
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h)")
 """Of so many digits that it is a number of milliseconds for every simulated clock."""

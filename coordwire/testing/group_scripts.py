@@ -69,17 +69,6 @@ from coordwire.messages.offset_commit import OffsetCommitRequestPartition, Offse
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "ClassicScript",
-    "ConsumerScript",
-    "ConversationCommit",
-    "ConversationFrame",
-    "GroupConversation",
-    "GroupScript",
-    "Recorder",
-]
-
-
 START_NS = 1_790_000_000_000_000_000
 STEP_NS = 1_000_000
 """Between two frames."""

@@ -29,19 +29,6 @@ from coordwire.messages import find_message
 from coordwire.testing.hypothesis_import import st
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "Versioned",
-    "frames",
-    "hostile_bytes",
-    "hostile_frames",
-    "messages",
-    "requests",
-    "structs",
-    "versioned",
-    "versions_of",
-]
-
-
 S = TypeVar("S", bound=Struct)
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Request[Any])

@@ -28,9 +28,6 @@ from coordwire.records.compression import CODECS, Codec
 from coordwire.testing.hypothesis_import import st
 from coordwire.testing.message_strategies import SIZES, Size, messages
 
-__all__ = ["hostile_record_sets", "log_records", "record_batches", "record_sets", "records"]
-
-
 _Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _LIBRARIES = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}

@@ -6,6 +6,7 @@
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
     evidence.py         what claims about members are built from
     session_clocks.py   since when members' sessions run
+    topic_changes.py    topics that are created, enlarged or deleted
     stalls.py           when a group's coordinator answers nothing
     rebalance_cause.py  why a group rebalances
     consumption.py      how long partitions had no consumer
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
         CoordinatorFound,
         CoordinatorStalled,
         ErrorMet,
+        GroupConfigured,
         GroupConverted,
         GroupDeleted,
         GroupEvent,
+        GroupSetting,
         Idle,
         Kind,
         LagMeasured,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
         RebalanceBegan,
         RebalanceCost,
         RebalanceEnded,
+        TopicChanged,
         TopicPartition,
         TransactionStep,
         Unanswered,
@@ -70,6 +74,7 @@ _LAZY = {
     "CoordinatorStalled": "events",
     "ErrorMet": "events",
     "GroupConverted": "events",
+    "GroupConfigured": "events",
     "GroupDeleted": "events",
     "GroupEvent": "events",
     "Idle": "events",
@@ -89,6 +94,8 @@ _LAZY = {
     "RebalanceCost": "events",
     "RebalanceEnded": "events",
     "Timeline": "from_wire.timeline",
+    "GroupSetting": "events",
+    "TopicChanged": "events",
     "TopicPartition": "events",
     "TransactionStep": "events",
     "Unanswered": "events",
@@ -108,9 +115,11 @@ __all__ = [
     "CoordinatorRecord",
     "CoordinatorStalled",
     "ErrorMet",
+    "GroupConfigured",
     "GroupConverted",
     "GroupDeleted",
     "GroupEvent",
+    "GroupSetting",
     "Idle",
     "Kind",
     "LagMeasured",
@@ -128,6 +137,7 @@ __all__ = [
     "RebalanceCost",
     "RebalanceEnded",
     "Timeline",
+    "TopicChanged",
     "TopicPartition",
     "TransactionStep",
     "Unanswered",

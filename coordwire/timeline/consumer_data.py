@@ -19,19 +19,6 @@ from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubsc
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.members import Member, Owned
 
-__all__ = [
-    "assigned_partitions",
-    "assignment_of",
-    "changed",
-    "has_pattern",
-    "id_text",
-    "owned",
-    "partitions_of",
-    "subscribe",
-    "subscribe_by_offer",
-    "wanted_topics",
-]
-
 T = TypeVar("T")
 
 MOST_PARTITIONS = 10_000

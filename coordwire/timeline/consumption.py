@@ -10,14 +10,12 @@ idle; a gap without times has no length; memory is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import Idle, TopicPartition
 from coordwire.timeline.evidence import remember
 from coordwire.timeline.members import Owned
-
-__all__ = ["Consumption"]
 
 MOST_GAPS = 10_000
 """So many gaps are kept between two rebalances."""
@@ -91,10 +89,10 @@ class Consumption:
                 del self._sharers[partition]
             return
         first = next(iter(sharers.since), None)
-        spans = sorted(sharers.past)
+        spans, next_ns = sorted(sharers.past), 0
         if first is not None:  # the next of them is the first now
-            spans.append((sharers.since.pop(first), _EVER))
-            spans.sort()
+            next_ns = sharers.since.pop(first)
+            spans = sorted([*spans, (next_ns, _EVER)])
         idle_ns = time_ns
         for begin_ns, end_ns in spans if idle_ns is not None else ():
             if idle_ns is not None and end_ns > idle_ns:
@@ -106,7 +104,9 @@ class Consumption:
             if idle_ns is not None and len(self._idle) < MOST_GAPS:
                 self._idle[partition] = idle_ns
         elif time_ns is not None:
-            sharers.past = [(0, max([time_ns, *(end_ns for _, end_ns in spans if end_ns != _EVER)]))]
+            told_ns = max(time_ns, next_ns)  # what was idle before is among the gaps
+            sharers.past = [(0, told_ns), *(span for span in spans if told_ns < span[1] != _EVER)]
+            del sharers.past[MOST_PAST:]
         if not sharers.since and not sharers.past:
             del self._sharers[partition]
 
@@ -182,6 +182,15 @@ class Consumption:
         """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
         return tuple(sorted(gaps))
+
+    def open_gaps(self, partitions: Iterable[TopicPartition], time_ns: int | None) -> tuple[Idle, ...]:
+        """The gaps of some partitions that have no consumer by then, as long as they are by then."""
+        idle = ((partition, self._idle.get(partition)) for partition in sorted(partitions))
+        return tuple(
+            _new(Idle, (*partition, since_ns, time_ns))
+            for partition, since_ns in idle
+            if since_ns is not None and time_ns is not None and since_ns < time_ns
+        )
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
         """A copy with other names of topics; several topics may get the same name."""

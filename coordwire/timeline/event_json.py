@@ -25,8 +25,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.timeline.events import EVENTS, GroupEvent, TopicPartition
 
-__all__ = ["event_json", "event_texts", "milliseconds", "read_event", "time_text"]
-
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 PLACE = len(fields(GroupEvent))
@@ -35,7 +33,7 @@ PLACE = len(fields(GroupEvent))
 _CLUSTER = "cluster"
 """The value that is absent where there is none."""
 
-LATER = frozenset((_CLUSTER, "former_id", "lost"))
+LATER = frozenset((_CLUSTER, "former_id", "software", "lost"))
 """Values that the texts in earlier tables lack; each has a default."""
 
 MOST_PARTITIONS, MOST_TIMES = 10_000, 1_000

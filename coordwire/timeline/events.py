@@ -25,9 +25,11 @@ __all__ = [
     "CoordinatorFound",
     "CoordinatorStalled",
     "ErrorMet",
+    "GroupConfigured",
     "GroupConverted",
     "GroupDeleted",
     "GroupEvent",
+    "GroupSetting",
     "HowEnded",
     "Idle",
     "Kind",
@@ -46,6 +48,8 @@ __all__ = [
     "RebalanceBegan",
     "RebalanceCost",
     "RebalanceEnded",
+    "TopicChanged",
+    "TopicDeed",
     "TopicPartition",
     "TransactionStep",
     "Unanswered",
@@ -90,6 +94,9 @@ Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced"
 
 LagReason = Literal["committed_beyond_end", "end_seen_earlier"]
 """Trigger a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
+
+TopicDeed = Literal["created", "grown", "deleted"]
+"""What became of a topic."""
 
 HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 """How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
@@ -238,7 +245,8 @@ class CaptureHole(GroupEvent):
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
     static member's name; rejoined: it was in before, under this id or as this static member; former_id: of
-    another member that the same process was before, as its connection shows: it asked there under that id."""
+    another member that the same process was before, as its connection shows: it asked there under that id;
+    software: its client's, with its version, as ApiVersions said on its connection (from version 3 on)."""
 
     kind: Kind
     member_id: str
@@ -251,6 +259,7 @@ class MemberJoined(GroupEvent):
     reason: str | None = None
     rejoined: bool = False
     former_id: str | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +408,33 @@ class OffsetReset(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChanged(GroupEvent):
+    """A topic that members ask for, or have partitions of, was created, enlarged or deleted. client_id: whose
+    request it was; partitions: how many it has since, None where the request does not say."""
+
+    client_id: str | None
+    topic: str
+    deed: TopicDeed
+    partitions: int | None
+
+
+class GroupSetting(NamedTuple):
+    """A setting's name and its value; None for the default, and for what isn't a number."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfigured(GroupEvent):
+    """The group's own settings were changed (AlterConfigs, IncrementalAlterConfigs). client_id: whose request
+    it was; settings: those that it names."""
+
+    client_id: str | None
+    settings: tuple[GroupSetting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagMeasured(GroupEvent):
     """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
     offset last committed, or fetched from the coordinator; lag: the records between, below 0 where that
@@ -469,7 +505,7 @@ EVENTS: dict[type[GroupEvent], str] = {
     for cls in (
         ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
         GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
-        OffsetReset, LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered, TransactionStep,
         ProducerFenced,
     )
 }  # fmt: skip

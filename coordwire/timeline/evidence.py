@@ -13,9 +13,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple, TypeVar
 
-__all__ = ["Evidence", "MemberClaim", "MemberName", "Seen", "Silence", "cited", "is_before", "remember"]
-
-
 K = TypeVar("K")
 V = TypeVar("V")
 

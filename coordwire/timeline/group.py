@@ -43,8 +43,7 @@ from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.session_clocks import SessionClocks
 from coordwire.timeline.stalls import STALL_NS
-
-__all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
+from coordwire.timeline.topic_changes import TopicChanges
 
 M = TypeVar("M", Moved, Idle)
 
@@ -64,6 +63,9 @@ MOST_LATE = 100
 
 SILENCE_NS = 1_000_000_000
 """A member that sends nothing for so long is silent, as far as it is remembered."""
+
+DEFAULT_SESSION_NS = 45_000_000_000
+"""How long a session lasts of which nothing is known."""
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
@@ -141,7 +143,8 @@ class Group:
     members; coordinator: the address of the broker that last accepted a request about it; brokers: all that
     did; asked_broker: who is asked, until one accepts; outage: that of the coordinator, until a request is
     accepted again; back: where another broker was seen to have it; unanswered: the requests that it answers
-    at once, and did not answer yet, with their connections, the oldest first; holes: those of the capture."""
+    at once, and did not answer yet, with their connections, the oldest first; holes: those of the capture;
+    topic_changes: those of the cluster."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -164,6 +167,7 @@ class Group:
         self.back: Seen | None = None
         self.unanswered: OrderedDict[Seen, str] = OrderedDict()
         self.holes = Holes()
+        self.topic_changes = TopicChanges()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
         self._asked_ns: OrderedDict[str, int] = (
             OrderedDict()
@@ -192,6 +196,16 @@ class Group:
     def is_away(self) -> bool:
         """Whether no coordinator is known to have the group, so that no session runs."""
         return self.outage is not None and self.back is None
+
+    def unmoved_if_silent(self, place: Seen) -> bool:
+        """Whether all members have been silent for longer than their sessions last, but for what moves say of
+        them, which then doesn't count any more."""
+        for member in self.members.values():
+            silence_ns = (place.time_ns or 0) - max(member.last_seen_ns or 0, member.asked_ns)
+            if silence_ns <= (self.session_ns(member) or DEFAULT_SESSION_NS):
+                return False
+        self.clocks.available_ns = 0
+        return True
 
     def restart(self, since: Seen | None, place: Seen) -> None:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.
@@ -284,7 +298,7 @@ class Group:
         self.pending.append(_member_joined(
             self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
             member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
-            rejoined, None,
+            rejoined, None, None,
         ))  # fmt: skip
 
     def remove(
@@ -444,7 +458,10 @@ class Group:
             moved = self._as_named(partitions_moved(self.settled, after))
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
-            idle = tuple(self._as_named(self.consumption.take_gaps()))
+            gaps = self.consumption.take_gaps()
+            if outcome == "unfinished":
+                gaps += self.consumption.open_gaps(self._ownerless(), place.time_ns)
+            idle = tuple(self._as_named(gaps))
         began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
         place = _not_before(began_ns, place)
         if joined_ns is not None and began_ns is not None:
@@ -467,6 +484,18 @@ class Group:
             () if outcome == "superseded" else self._standby(),
             self._lost(rebalance) if outcome == "unfinished" else (),
         ))  # fmt: skip
+
+    def _ownerless(self) -> set[TopicPartition]:
+        """What had an owner when the group was last steady, of topics that are there and members want."""
+        topics = {topic for member in self.members.values() for topic in member.topics}
+        are_all = self.kind == "streams" or any(topic.startswith("/") for topic in topics)
+        return {
+            partition
+            for partitions in self.settled.values()
+            for partition in partitions
+            if are_all
+            or ((name := self.name_of(partition.topic)) in topics and not self.topic_changes.is_deleted(name))
+        }
 
     def _joined(self, rebalance: Rebalance) -> tuple[str, ...]:
         """The members that were seen joining, and have not gone."""

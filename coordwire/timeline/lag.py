@@ -21,8 +21,6 @@ from coordwire._speedups.rows import row_maker
 from coordwire.timeline.events import LagMeasured, LagReason, TopicPartition
 from coordwire.timeline.evidence import Seen, remember
 
-__all__ = ["Lag"]
-
 MOST = 100_000
 """So many partitions' ends, and commits, are remembered."""
 

@@ -55,7 +55,7 @@ class Member:
     standby: Owned = frozenset()
     standby_changed: bool = False
     reason: str | None = None
-    offers: int | None = None
+    offers: bytes | None = None
     unseen: bool = False
     unread: Seen | None = None
 

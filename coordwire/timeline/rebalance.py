@@ -9,8 +9,6 @@ from coordwire.timeline.events import Cause
 from coordwire.timeline.evidence import Seen, is_before
 from coordwire.timeline.members import Member
 
-__all__ = ["Rebalance", "Trigger"]
-
 
 class Trigger(NamedTuple):
     """A cause as far as it is known; see `coordwire.timeline.events.RebalanceBegan`. asker: the member that

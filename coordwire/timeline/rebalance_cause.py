@@ -25,28 +25,32 @@ from collections.abc import Iterable
 from itertools import islice
 
 from coordwire.timeline.consumer_data import changed
-from coordwire.timeline.evidence import Silence
+from coordwire.timeline.evidence import Seen, Silence
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
-
-__all__ = [
-    "between_records", "of_death", "of_epoch", "of_first_heartbeat", "of_generation", "of_join",
-    "of_joins", "of_rejoin_demand", "of_unseen_epoch",
-]  # fmt: skip
 
 FIRST_GENERATION = 1
 
 METADATA = "its metadata may have changed"
 """Why a leader joins again that gives no reason."""
 
+METADATA_AGE_NS = 300_000_000_000
+"""A client asks for metadata again after so long at the latest, by its default."""
+
 MOST_LOOKED_AT = 100
 """So many joins that wait are looked at for one that would be the cause of a rebalance."""
 
 
-def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Trigger:
+def of_join(
+    group: Group, member: Member, place: Seen, *, moved_coordinator: bool, known_from_start: bool
+) -> Trigger:
     """A JoinGroup. known_from_start: whether the group is known to be empty, if it has no members."""
     trigger = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
+    if trigger.detail == METADATA:
+        early_ns = (place.time_ns or 0) - METADATA_AGE_NS
+        change = group.topic_changes.since(early_ns, place, set(member.topics))
+        trigger = trigger._replace(detail=change or METADATA)
     if member.member_id:
         return trigger
     return trigger._replace(member_id=None, client_id=member.client_id, asker=member)

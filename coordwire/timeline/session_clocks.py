@@ -15,8 +15,6 @@ from coordwire.timeline.evidence import Seen
 from coordwire.timeline.members import Member
 from coordwire.timeline.stalls import Stall, Stalls
 
-__all__ = ["SessionClocks"]
-
 
 @dataclass(slots=True)
 class SessionClocks:
@@ -69,6 +67,14 @@ class SessionClocks:
         if seen_ns is None or not timeout_ms:
             return None
         return self.stalls.after(max(seen_ns, self.available_ns) + timeout_ms * 1_000_000)
+
+    def over_before_move_ns(self, member: Member, session_ns: int) -> int | None:
+        """When the session was over of a member that its coordinator does not know since a move; None if that
+        was not before."""
+        if member.last_seen_ns is None or not session_ns:
+            return None
+        over_ns = self.stalls.after(member.last_seen_ns + session_ns)
+        return over_ns if over_ns < self.available_ns else None
 
     def silent_at(self, member: Member, time_ns: int | None) -> bool:
         """Whether a member's session must have been over by then."""

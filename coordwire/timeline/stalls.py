@@ -16,8 +16,6 @@ from operator import attrgetter
 
 from coordwire.timeline.evidence import Seen
 
-__all__ = ["RESUMES_NS", "STALL_NS", "Stall", "Stalls"]
-
 STALL_NS = 2_000_000_000
 """A request that waits for so long is late."""
 

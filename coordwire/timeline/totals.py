@@ -34,8 +34,6 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.evidence import remember
 
-__all__ = ["GroupStory", "StoryKey", "named", "stories", "story_key"]
-
 T = TypeVar("T")
 
 StoryKey = str | tuple[str, str]
@@ -49,7 +47,8 @@ MOST_PARTITIONS = 100_000
 
 @dataclass(slots=True)
 class GroupStory:
-    """What happened to one group. cluster: which one's it is, where the input shows several.
+    """What happened to one group. cluster: which one's it is, where the input shows several; parted_ns:
+    when a second one showed, of a group that may have events of both from before.
 
     members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
     without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
@@ -65,6 +64,7 @@ class GroupStory:
 
     group: str
     cluster: str | None = None
+    parted_ns: int | None = None
     kind: Kind | None = None
     first_ns: int | None = None
     last_ns: int | None = None
@@ -137,6 +137,11 @@ class GroupStory:
                     remember(self._told_out, event.member_id, None, MOST_CLIENTS)
             case Unanswered():
                 self.unanswered += 1
+
+    def part(self, event: ClusterFound) -> None:
+        """A second cluster shows: what was counted so far is taken for the first one's."""
+        if self.cluster is None:
+            self.cluster, self.parted_ns = event.cluster, event.time_ns
 
     def _joins(self, event: MemberJoined) -> None:
         if event.instance_id is not None:  # it takes the place of the one before
@@ -215,7 +220,7 @@ def stories(events: Iterable[GroupEvent]) -> dict[StoryKey, GroupStory]:
         if isinstance(event, ClusterFound):
             by_group = named(by_group, event.cluster or "")
             for story in by_group.values():
-                story.cluster = story.cluster or event.cluster
+                story.part(event)
             continue
         key = story_key(event)
         if key not in by_group:

@@ -15,8 +15,6 @@ from coordwire.cli.api.fields import rows
 from coordwire.codec import Struct
 from coordwire.enums import ErrorCode, OpenEnum, numbers
 
-__all__ = ["ENUMS", "Catalog", "anchor", "file_of"]
-
 ENUMS: list[type[OpenEnum]] = sorted(
     (enum for enum in vars(numbers).values() if isinstance(enum, type) and enum.__base__ is OpenEnum),
     key=lambda enum: enum.__name__,

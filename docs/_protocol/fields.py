@@ -16,8 +16,6 @@ from coordwire.codec import Message
 from coordwire.codec.walk import layout_of
 from coordwire.versions import header_version
 
-__all__ = ["field_table", "layouts", "runs", "span"]
-
 PRESENT, NULLABLE = "●", "○"
 SEEN, SEEN_NULL = "on the wire", "on the wire, may be null"
 UNSET = "A field that is not set has its default; where no default is shown: 0, false or empty"

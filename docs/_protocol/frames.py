@@ -27,8 +27,6 @@ from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.spans import Span, body_spans, describe, message_spans
 
-__all__ = ["Sample", "annotated_frame", "example", "samples"]
-
 CORRELATION_ID = 7
 MADE = "made up: encoded by coordwire from example values, captured nowhere"
 _UUID = UUID(int=0x00112233_44556677_8899AABB_CCDDEEFF)

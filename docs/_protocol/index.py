@@ -18,9 +18,6 @@ from coordwire.cli.api.wire_layout import WORDS
 from coordwire.enums import ErrorCode, OpenEnum
 from coordwire.messages.keys import FACTS
 
-__all__ = ["enum_page", "error_page", "index_page", "kip_page", "type_page"]
-
-
 _FILTER = Path(__file__).with_name("filter.js")
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["Html", "document", "join", "table", "tag"]
-
 VOID = {"br", "input"}
 _BLOCK = {
     "details", "div", "h2", "h3", "li", "p", "pre", "section", "summary", "table", "tbody", "thead", "tr",

@@ -20,8 +20,6 @@ from coordwire.codec import Message
 from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS, ApiFacts
 
-__all__ = ["page_of"]
-
 
 def page_of(page: PageEntry, catalog: Catalog) -> str:
     """The text of one page."""

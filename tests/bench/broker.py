@@ -38,8 +38,6 @@ from tests.bench.kfake import VERSION, kfake
 from tests.interop.broker import free_port
 from tests.interop.maven import Unavailable
 
-__all__ = ["TICK", "Client", "Server", "main"]
-
 TOPIC = "orders"
 _BATCH = 16_384
 _DEPTH = 32

@@ -44,8 +44,6 @@ from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from tests.coordinator.oracle import CoordinatorOracle
 from tests.interop.maven import Unavailable
 
-__all__ = ["Bench", "group_spec"]
-
 MEMBERS = 8
 TOPIC = TopicImage(UUID(int=7), "orders", MEMBERS)
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\6orders\xff\xff\xff\xff"

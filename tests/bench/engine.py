@@ -7,8 +7,6 @@ nothing unless `COORDWIRE_IMPL=python` asks for it.
 
 from __future__ import annotations
 
-__all__ = ["NATIVE", "check_engine"]
-
 import os
 from collections.abc import Sequence
 

@@ -22,8 +22,6 @@ from coordwire.testing.group_scripts import ClassicScript, ConsumerScript, Group
 from coordwire.versions import ApiKey
 from tests.tables.made_segments import segment
 
-__all__ = ["make", "traffic"]
-
 GROUPS, MEMBERS, PARTITIONS = 60, 6, 24
 SPAN = 400
 """Connections of one group, those of members that left included."""

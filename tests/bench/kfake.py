@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["VERSION", "kfake"]
-
 VERSION = "v0.0.0-20260918054303-01f206a7e32c"
 _NEEDED = ("github.com/twmb/franz-go@v1.22.2", "github.com/twmb/franz-go/pkg/kmsg@v1.15.0")
 """What that version is built with in its repository; the versions that its go.mod names are older."""

@@ -21,8 +21,6 @@ from coordwire.versions import INSTANCE_ID, header_version
 from tests.bench.commands import TREE, row
 from tests.bench.group_traffic import MIXES, traffic
 
-__all__ = ["SWITCH", "without_clients"]
-
 SWITCH = """
 from coordwire import versions
 for key, facts in versions.FACTS.items():

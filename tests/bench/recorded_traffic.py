@@ -18,8 +18,6 @@ from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.tcp.link import find_network
 
-__all__ = ["make"]
-
 DATA = Path(__file__).parents[1] / "data"
 FOLDERS = "groups", "stories", "captures", "outages"
 ETHERNET = 1

@@ -30,8 +30,6 @@ from coordwire.records import Record, encode_batch
 from tests.bench.broker import TICK, Client, Server
 from tests.interop.broker import free_port
 
-__all__ = ["main"]
-
 _BATCHES, _RECORDS = 200, 500
 _VALUE = bytes(100)
 _ACCEPT = 1

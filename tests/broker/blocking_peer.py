@@ -22,8 +22,6 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 
-__all__ = ["BlockingPeer"]
-
 R = TypeVar("R", bound=Response)
 
 

@@ -20,8 +20,6 @@ from coordwire.codec import Message, Request
 from coordwire.coordinator.apis import ALWAYS
 from coordwire.records import Record, encode_batch
 
-__all__ = ["Core", "answers_of", "asked_of", "batch", "records_of"]
-
 R = TypeVar("R", bound=Response)
 
 

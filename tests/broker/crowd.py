@@ -28,8 +28,6 @@ from coordwire.records import Record, encode_batch
 from tests.broker.blocking_peer import BlockingPeer
 from tests.broker.served import Served
 
-__all__ = ["Figures", "run"]
-
 DEAF, SLOW = 20, 100
 _ASKED = 200
 """Fetches that each client that never reads sends."""

@@ -34,8 +34,6 @@ from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from tests.broker.core import Core, asked_of, batch
 from tests.filled_requests import KEEP, OMIT, Path
 
-__all__ = ["World"]
-
 NO_ID = UUID(int=0)
 
 

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from coordwire.messages import ApiVersionsRequest
 from tests.interop.broker import Broker, Java, ask
 
-__all__ = ["RELEASES", "Listed", "asked", "kept_lists", "listed"]
-
 RELEASES = ("4.0.0", "4.1.0", "4.2.0", "4.3.0", "4.3.1", "4.4.0")
 _FOLDER = Path(__file__).parents[1] / "data" / "releases"
 _FEATURES = {"eligible.leader.replicas.version": 0}

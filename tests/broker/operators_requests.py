@@ -38,8 +38,6 @@ from coordwire.messages.describe_user_scram_credentials import UserName
 from coordwire.messages.elect_leaders import TopicPartitions
 from coordwire.messages.update_features import FeatureUpdateKey
 
-__all__ = ["operators_requests"]
-
 
 def operators_requests(topic: str) -> list[Message]:
     entity = [AlterClientQuotasRequestEntityData(entity_type="user", entity_name="ann")]

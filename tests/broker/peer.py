@@ -13,8 +13,6 @@ from coordwire import Connection, Response
 from coordwire.codec import Request
 from coordwire.connection.events import ResponseReceived
 
-__all__ = ["Peer", "run"]
-
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 

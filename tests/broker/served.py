@@ -12,8 +12,6 @@ from typing import Self
 
 from tests.interop.broker import free_port
 
-__all__ = ["NotServed", "Served"]
-
 
 class NotServed(Exception):
     """The broker's process ended instead of listening."""

@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from coordwire.coordinator import CoordinatorConfig
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
+    AddOffsetsToTxnRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -16,8 +18,13 @@ from coordwire.messages import (
     FetchRequest,
     FetchResponse,
     FindCoordinatorRequest,
+    HeartbeatRequest,
     IncrementalAlterConfigsRequest,
+    InitProducerIdRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
     ListGroupsRequest,
+    ListGroupsResponse,
     MetadataRequest,
     OffsetFetchRequest,
     ProduceRequest,
@@ -28,6 +35,7 @@ from coordwire.messages.delete_topics import DeleteTopicState
 from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -313,6 +321,50 @@ def test_a_group_has_one_coordinator_among_the_nodes() -> None:
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group-1", topics=None)])
     assert core.ask(request, 9, elsewhere).groups[0].error_code == ErrorCode.NOT_COORDINATOR
     assert core.ask(request, 9, nodes["group-1"]).groups[0].error_code == 0
+
+
+def test_groups_end_with_their_topic() -> None:
+    """As on Kafka 4.4.0: nobody coordinates until a client looks for a coordinator, and it knows nothing."""
+    config = CoordinatorConfig(initial_rebalance_delay_ms=3_000)
+    core = Core(topics={"orders": 1}, coordinator=config)
+    commit(core, "g", 42)
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
+    join = JoinGroupRequest(
+        group_id="g", session_timeout_ms=6_000, protocol_type="consumer", protocols=protocols
+    )
+    parked, _ = core.begin(join, 3)
+    fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
+    delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="__consumer_offsets")])
+    assert core.ask(delete, 6).responses[0].error_code == 0
+    (answer,) = parked
+    assert isinstance(answer, JoinGroupResponse)
+    assert answer.error_code == ErrorCode.NOT_COORDINATOR
+    for _ in range(2):
+        assert core.ask(fetch, 9).groups[0].error_code == ErrorCode.NOT_COORDINATOR
+        heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        assert core.ask(heartbeat, 4).error_code == ErrorCode.NOT_COORDINATOR
+        assert core.ask(ListGroupsRequest(), 5) == ListGroupsResponse()
+        assert "__consumer_offsets" not in core.cluster.topics
+    find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    assert core.ask(find, 4).coordinators[0].error_code == 0
+    found = core.ask(fetch, 9).groups[0]
+    assert (found.error_code, found.topics) == (0, [])
+    commit(core, "g", 7)
+
+
+def test_transactions_end_with_their_topic() -> None:
+    core = Core(topics={"orders": 1})
+    begin = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=10_000)
+    first = core.ask(begin, 5)
+    delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="__transaction_state")])
+    assert core.ask(delete, 6).responses[0].error_code == 0
+    add = AddOffsetsToTxnRequest(
+        transactional_id="t", producer_id=first.producer_id, producer_epoch=0, group_id="g"
+    )
+    assert core.ask(add, 4).error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    again = core.ask(begin, 5)
+    assert (again.error_code, again.producer_epoch) == (0, 0)
+    assert again.producer_id != first.producer_id
 
 
 def test_what_groups_write_is_read_as_any_topic() -> None:

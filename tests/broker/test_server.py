@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import ssl
 import struct
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from coordwire import encode_request
-from coordwire.broker import BrokerConfig, Handlers, Server, ServerCall
+from coordwire.broker import Handlers, Server, ServerCall
 from coordwire.broker.connections import connection_memory
-from coordwire.broker.server import link
 from coordwire.client import connect
-from coordwire.coordinator import GroupCoordinator, TopicImage, TopicsImage, log_entries
+from coordwire.coordinator import GroupCoordinator, TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -34,68 +28,22 @@ from coordwire.messages import (
     HeartbeatResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
-    JoinGroupRequest,
     ListGroupsRequest,
     ListGroupsResponse,
     MetadataRequest,
-    OffsetCommitRequest,
     ProduceRequest,
     ProduceResponse,
 )
 from coordwire.messages.describe_groups import DescribedGroup
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
-from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.list_groups import ListedGroup
 from coordwire.messages.metadata import MetadataRequestTopic
-from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from coordwire.records import batches
+from tests.broker.handler_server import GROUPS, HANDLERS, TOPIC, At, broken, exchanged, reasons
 from tests.broker.peer import Peer, run
 
-TOPIC = TopicImage(UUID(int=7), "orders", 2)
-
-
-def describe(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
-    state = f"{call.client_id} v{call.version}"
-    groups = [DescribedGroup(group_id=name, group_state=state) for name in request.groups]
-    return DescribeGroupsResponse(groups=groups)
-
-
-async def list_groups(request: ListGroupsRequest, call: ServerCall) -> ListGroupsResponse:
-    await asyncio.sleep(0)
-    host, port = call.address
-    return ListGroupsResponse(groups=[ListedGroup(group_id=f"{host}:{port} of {call.peer[0]}")])
-
-
-HANDLERS: Handlers = {DescribeGroupsRequest: describe, ListGroupsRequest: list_groups}
-
-
-class At:
-    """What `Peer` needs of a server."""
-
-    def __init__(self, server: Server) -> None:
-        self.addresses = [server.address]
-
-
-def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged, without clients' ports."""
-    return [record.message.split(": ", 1)[-1] for record in caplog.records if record.name != "asyncio"]
-
-
-@pytest.fixture(autouse=True)
-def _only_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-
-
-async def exchanged(server: Server, data: bytes) -> bytes:
-    """What the server sends for these bytes until it closes the connection."""
-    reader, writer = await asyncio.open_connection(*server.address)
-    writer.write(data)
-    answer = await reader.read()
-    writer.close()
-    return answer
-
-
 # --- clients that behave ---
+
+pytestmark = pytest.mark.usefixtures("only_warnings")
 
 
 def test_functions_and_coroutines_answer() -> None:
@@ -233,8 +181,6 @@ def test_produce_without_acks_is_not_answered() -> None:
 
 # --- clients that do not ---
 
-GROUPS = encode_request(DescribeGroupsRequest(groups=["g"]), version=5, correlation_id=1)
-
 BAD = {
     "cut": (struct.pack(">ihhih", 11, 15, 5, 1, -1) + b"\0", "the count of an array needs"),
     "unknown": (struct.pack(">ihhih", 10, 999, 0, 1, -1), "999"),
@@ -366,225 +312,6 @@ def test_large_requests_wait_for_memory(
     run(main())
 
 
-# --- handlers that fail ---
-
-
-def broken(request: Any, call: ServerCall) -> Any:
-    raise KeyError("no such till")
-
-
-async def broken_later(request: Any, call: ServerCall) -> Any:
-    await asyncio.sleep(0)
-    raise KeyError("no such till")
-
-
-async def cancelled(request: Any, call: ServerCall) -> Any:
-    raise asyncio.CancelledError("no such till")
-
-
-def of_another_class(request: Any, call: ServerCall) -> Any:
-    return HeartbeatResponse()
-
-
-def no_message(request: Any, call: ServerCall) -> Any:
-    return b"no such till"
-
-
-def too_large(request: Any, call: ServerCall) -> Any:
-    return DescribeGroupsResponse(throttle_time_ms="no such till")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "handler", [broken, broken_later, cancelled, of_another_class, no_message, too_large]
-)
-def test_a_handler_that_fails_is_reported(
-    handler: Callable[[Any, ServerCall], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        async with Server({DescribeGroupsRequest: handler}) as server:
-            assert await exchanged(server, GROUPS) == b""
-            (record,) = caplog.records
-            assert "DescribeGroupsRequest version 5 from 127.0.0.1:" in record.message
-            assert record.levelno == logging.ERROR
-            assert record.exc_info is not None
-            said = f"{record.exc_info[1]}"
-            assert "no such till" in said or "HeartbeatResponse" in said or "throttle_time_ms" in said
-
-    run(main())
-
-
-def test_a_request_that_gets_no_answer_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        async with Server({DescribeGroupsRequest: lambda request, call: None}) as server:
-            assert await exchanged(server, GROUPS) == b""
-            assert reasons(caplog) == ["the handler of DescribeGroupsRequest has no answer"]
-
-    run(main())
-
-
-@pytest.mark.parametrize("ends", ["client", "server"])
-def test_a_handler_that_waits_ends_with_its_connection(
-    ends: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(link, "LAST_ANSWERS", 0.2)
-
-    async def main() -> None:
-        began, ended = asyncio.Event(), asyncio.Event()
-
-        async def wait(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
-            began.set()
-            try:
-                await asyncio.sleep(60)
-            finally:
-                ended.set()
-            raise AssertionError
-
-        async with Server({DescribeGroupsRequest: wait}) as server:
-            _, writer = await asyncio.open_connection(*server.address)
-            writer.write(GROUPS)
-            await began.wait()
-            assert "1 connection" in repr(server)
-            if ends == "client":
-                writer.close()
-            else:
-                await server.stop()
-            await ended.wait()
-            writer.close()
-        assert reasons(caplog) == []
-
-    run(main())
-
-
-def test_stop_waits_for_what_handlers_clean_up() -> None:
-    async def main() -> None:
-        began, cleaned = asyncio.Event(), []
-
-        async def wait(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
-            began.set()
-            try:
-                await asyncio.sleep(60)
-            finally:
-                await asyncio.sleep(0.2)
-                cleaned.append(call.client_id)
-            raise AssertionError
-
-        async with Server({DescribeGroupsRequest: wait}) as server:
-            for ends_before in (True, False):
-                began.clear()
-                _, writer = await asyncio.open_connection(*server.address)
-                writer.write(GROUPS)
-                await began.wait()
-                if ends_before:
-                    writer.transport.abort()
-                    await asyncio.sleep(0.05)
-            await server.stop()
-            assert len(cleaned) == 2
-            writer.close()
-
-    run(main())
-
-
-def test_a_handler_may_stop_the_server() -> None:
-    async def main() -> None:
-        stopped = asyncio.Event()
-
-        async def stop(request: DescribeGroupsRequest, call: ServerCall) -> None:
-            try:
-                await server.stop()
-            finally:
-                stopped.set()
-
-        server = Server({DescribeGroupsRequest: stop})
-        async with server:
-            assert await exchanged(server, GROUPS) == b""
-            await stopped.wait()
-
-    run(main())
-
-
-@pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01"])
-def test_stop_ends_handshakes(begun: bytes, certificate: tuple[Path, Path]) -> None:
-    """A client that connects, begins TLS and sends no more."""
-    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    served.load_cert_chain(*certificate)
-
-    async def main() -> None:
-        async with Server(HANDLERS, tls=served) as server:
-            reader, writer = await asyncio.open_connection(*server.address)
-            writer.write(begun)
-            await asyncio.sleep(0.1)
-            await server.stop()
-            with suppress(ConnectionError):
-                assert await asyncio.wait_for(reader.read(), 5) == b""
-            writer.close()
-
-    run(main())
-
-
-def test_handshakes_are_bounded(certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture) -> None:
-    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    served.load_cert_chain(*certificate)
-    trusting = ssl.create_default_context(cafile=str(certificate[0]))
-
-    async def main() -> None:
-        async with Server(HANDLERS, tls=served, max_connections=1) as server:
-            _, begun = await asyncio.open_connection(*server.address)
-            await asyncio.sleep(0.1)
-            with pytest.raises(ConnectionError):
-                await asyncio.open_connection(*server.address, ssl=trusting)
-            assert reasons(caplog) == ["there are max_connections already"]
-            begun.close()
-            await asyncio.sleep(0.1)
-            async with Peer(At(server), tls=trusting) as peer:
-                assert (await peer.ask(DescribeGroupsRequest(groups=["g"]), 5)).groups
-
-    run(main())
-
-
-# --- clients that have sent all ---
-
-
-def later(seconds: float) -> Callable[..., Any]:
-    async def handle(request: DescribeGroupsRequest, call: ServerCall) -> DescribeGroupsResponse:
-        await asyncio.sleep(seconds)
-        return describe(request, call)
-
-    return handle
-
-
-@pytest.mark.parametrize("seconds", [0, 0.2])
-def test_a_client_that_sends_no_more_gets_its_answers(
-    seconds: float, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        async with Server({DescribeGroupsRequest: later(seconds)}) as server:
-            reader, writer = await asyncio.open_connection(*server.address)
-            writer.write(GROUPS * 3 + GROUPS[:7])
-            writer.write_eof()
-            answers = await reader.read()
-            (size,) = struct.unpack_from(">i", answers)
-            assert len(answers) == 3 * (4 + size)
-            writer.close()
-            assert reasons(caplog) == ["it ended 7 bytes into a request"]
-
-    run(main())
-
-
-def test_a_client_that_is_gone_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "LAST_ANSWERS", 0.2)
-
-    async def main() -> None:
-        async with Server({DescribeGroupsRequest: later(60)}) as server:
-            reader, writer = await asyncio.open_connection(*server.address)
-            writer.write(GROUPS)
-            writer.write_eof()
-            with suppress(ConnectionError):
-                assert await reader.read() == b""
-            writer.close()
-
-    run(main())
-
-
 # --- what the author gets wrong ---
 
 
@@ -626,89 +353,3 @@ def test_a_server_with_a_coordinator_needs_no_handlers() -> None:
     server = Server(coordinator=GroupCoordinator(partitions=1))
     assert 11 in server.apis
     assert 18 in Server().apis
-
-
-# --- groups ---
-
-
-def quick() -> GroupCoordinator:
-    coordinator = GroupCoordinator(partitions=2, config=BrokerConfig().coordinator)
-    coordinator.set_topics(TopicsImage([TOPIC]), now=0)
-    return coordinator
-
-
-def committed(offset: int) -> OffsetCommitRequest:
-    partition = OffsetCommitRequestPartition(partition_index=1, committed_offset=offset)
-    topics = [OffsetCommitRequestTopic(name="orders", partitions=[partition])]
-    return OffsetCommitRequest(group_id="tills", topics=topics)
-
-
-def test_sessions_end_by_time_alone() -> None:
-    async def main() -> None:
-        coordinator = quick()
-        async with Server({}, coordinator=coordinator) as server, Peer(At(server)) as peer:
-            request = JoinGroupRequest(
-                group_id="tills",
-                session_timeout_ms=200,
-                rebalance_timeout_ms=200,
-                protocol_type="consumer",
-                protocols=[JoinGroupRequestProtocol(name="range")],
-            )
-            joined = await peer.ask(request, 3)
-            assert (joined.error_code, joined.generation_id) == (0, 1)
-            assert not coordinator.groups["tills"].is_empty
-            await asyncio.sleep(0.5)
-            assert coordinator.groups["tills"].is_empty
-
-    run(main())
-
-
-def test_a_log_is_loaded_again() -> None:
-    async def main() -> None:
-        logs: dict[int, list[bytes]] = {0: [], 1: []}
-        keep = lambda partition, batch: logs[partition].append(batch)  # noqa: E731
-        async with Server({}, coordinator=quick(), append=keep) as server, Peer(At(server)) as peer:
-            answer = await peer.ask(committed(17), 8)
-            assert [part.error_code for part in answer.topics[0].partitions] == [0]
-        assert sum(map(len, logs.values())) == 1
-
-        def loaded(now: int) -> Server:
-            coordinator = quick()
-            for partition, log in logs.items():
-                coordinator.load(partition, log_entries(batches(b"".join(log))), now=now)
-            return Server({}, coordinator=coordinator)
-
-        async with loaded(time.time_ns() // 1_000_000) as server, connect(server.bootstrap) as client:
-            listed = await client.request(ListGroupsRequest())
-        assert [group.group_id for group in listed.groups] == ["tills"]
-        with pytest.raises(ValueError, match="ms since 1970"):
-            await loaded(0).start()
-
-    run(main())
-
-
-def test_an_append_that_fails_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        def full(partition: int, batch: bytes) -> None:
-            raise OSError("no space left")
-
-        async with Server({}, coordinator=quick(), append=full) as server, Peer(At(server)) as peer:
-            answer = await peer.ask(committed(17), 8)
-            assert [part.error_code for part in answer.topics[0].partitions] != [0]
-            assert "no space left" in caplog.text
-
-    run(main())
-
-
-def test_aiokafka_lists_what_there_is() -> None:
-    admin_module = pytest.importorskip("aiokafka.admin")
-
-    async def main() -> None:
-        async with Server({}, coordinator=quick()) as server:
-            admin = admin_module.AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
-            await admin.start()
-            assert await admin.list_topics() == ["orders"]
-            assert await admin.list_consumer_groups() == []
-            await admin.close()
-
-    run(main())

@@ -15,6 +15,7 @@ import pytest
 
 from coordwire.broker import Broker, BrokerConfig, Server
 from coordwire.messages import MetadataRequest
+from tests.broker.handler_server import At
 from tests.broker.peer import Peer, run
 from tests.broker.test_fairness import (
     CLIENTS,
@@ -29,7 +30,6 @@ from tests.broker.test_fairness import (
     produced,
     witness,
 )
-from tests.broker.test_server import At
 
 uvloop = pytest.importorskip("uvloop")
 pytestmark = pytest.mark.peers

@@ -31,8 +31,6 @@ from coordwire.records import batches
 from coordwire.versions import ApiKey
 from tests.broker.core import Core, batch
 
-__all__ = ["TransactionClient", "committed_offset", "read", "transactional_requests"]
-
 
 def transactional_requests(topic: str, group: str, version: int) -> list[Message]:
     """Requests with what is there and what is not."""

@@ -8,8 +8,6 @@ from coordwire.capture.flows import CaptureCounts, Event
 from coordwire.capture.formats.source import Readable
 from coordwire.capture.reader import read_stream_lists
 
-__all__ = ["read_streams"]
-
 
 def read_streams(stream: Readable, *, counts: CaptureCounts | None = None) -> Iterator[Event]:
     """What `read_stream_lists` gives, without lists."""

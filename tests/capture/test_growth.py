@@ -23,9 +23,9 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp import reassembly
+from coordwire.connection.dialect import Dialect
 from coordwire.dialects import AlternativeDialect
 from coordwire.dialects.connection import ConnectionDialect
-from coordwire.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     ApiVersionsRequest,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.formats.source import Packet, Readable
+from coordwire.capture.formats.source import InputWindow, Packet, Readable
 from coordwire.errors import CoordwireError, Malformed, UnreadableRange
 
 from . import build
@@ -81,7 +81,7 @@ def test_no_capture(data: bytes, reason: str, offset: int) -> None:
 def test_from_a_pipe_and_with_a_head(make: Make, step: int) -> None:
     capture = make(DATA)
     assert datas(read(build.Pipe(capture, step))[0]) == DATA
-    items = list(read_packets(build.Pipe(capture[30:], step), head=capture[:30]))
+    items = list(read_packets(InputWindow(build.Pipe(capture[30:], step), capture[:30])))
     assert items == list(read_packets(io.BytesIO(capture)))
 
 

@@ -19,8 +19,6 @@ pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 fcntl = pytest.importorskip("fcntl", reason="this system has no pseudo-terminals")
 termios = pytest.importorskip("termios", reason="this system has no pseudo-terminals")
 
-__all__ = ["Terminal", "on_terminal", "visible"]
-
 WAIT = 60.0
 ERASE = "\r\x1b[K"
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,7 +9,8 @@ import pytest
 
 from coordwire.cli import record_sets
 from coordwire.codec import Message
-from coordwire.dialects.grammar import Dialect, Grammar
+from coordwire.connection.dialect import Dialect
+from coordwire.dialects.grammar import Grammar
 from coordwire.errors import CodecUnavailable
 from coordwire.frames import encode_request, encode_response
 from coordwire.logs import Log, LogRecord, encode_log_record

@@ -28,7 +28,7 @@ KEYS = {
     "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
-        "reason", "rejoined", "formerId",
+        "reason", "rejoined", "formerId", "software",
     ],
     "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred", "ending"],
     "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail", "clientId"],
@@ -44,6 +44,8 @@ KEYS = {
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",
     ],
+    "topicChanged": ["clientId", "topic", "deed", "partitions"],
+    "groupConfigured": ["clientId", "settings"],
     "offsetReset": ["clientId", "topic", "partition", "before", "offset"],
     "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag", "reason"],
     "errorMet": [

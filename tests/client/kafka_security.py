@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.interop.broker import Broker, Java, free_port
 
-__all__ = ["MECHANISMS", "PASSWORD", "GuardedKafka", "guarded_kafka"]
-
 PASSWORD = "a secret of ann"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _SECURITY = "org.apache.kafka.common.security."

@@ -14,8 +14,6 @@ from typing import Any
 from tests.interop.broker import Java
 from tests.interop.maven import CURRENT
 
-__all__ = ["ANSWERS", "LOGINS", "PROPERTIES", "asked"]
-
 ANSWERS = Path(__file__).parents[1] / "data" / "client" / "properties.json"
 SOURCE = Path(__file__).parent / "java" / "ClientProperties.java"
 

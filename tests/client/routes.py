@@ -37,8 +37,6 @@ from coordwire.messages.share_group_heartbeat import Assignment, TopicPartitions
 from tests.interop.broker import Java
 from tests.interop.maven import CURRENT
 
-__all__ = ["RECORD", "Route", "read_record", "recorded"]
-
 RECORD = Path(__file__).parents[1] / "data" / "client" / "routes.json.gz"
 SOURCE = Path(__file__).parent / "java" / "RoutedCalls.java"
 CLIENT_ID = "oracle"

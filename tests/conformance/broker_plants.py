@@ -18,8 +18,6 @@ from coordwire import ErrorCode
 from coordwire.codec import Struct
 from coordwire.tap.script import Script, TappedExchange
 
-__all__ = ["BYTE_PLANTS", "PLANTS", "Relay"]
-
 Change = Callable[[TappedExchange], None]
 Planted = tuple[Change | None, Change | None]
 """What is done to requests, and to responses."""

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pytest
 
-from coordwire.conformance.codec.vectors import vectors
+from coordwire.conformance.codec.verdicts import vectors
 from tests.cli.conftest import Run, run
 from tests.interop.conftest import give_up
 from tests.interop.maven import CURRENT, Unavailable, cache, jars

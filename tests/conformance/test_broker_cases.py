@@ -18,8 +18,8 @@ import pytest
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.client import ClientSettings, addresses, connect_sync
 from coordwire.conformance.broker import framing, stage
-from coordwire.conformance.broker.cases import BrokerCase
 from coordwire.conformance.broker.run import judged, selected
+from coordwire.conformance.broker.stage import BrokerCase
 from coordwire.conformance.results import CaseResult, CaseVerdict
 from coordwire.messages import ListGroupsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.conformance.codec.vectors import vectors
-from coordwire.conformance.codec.verdicts import reading, together, writing
+from coordwire.conformance.codec.verdicts import reading, together, vectors, writing
 from coordwire.conformance.results import CaseVerdict
 from tests.cli.conftest import Result, Run, run
 

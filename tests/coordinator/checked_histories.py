@@ -20,8 +20,6 @@ from tests.coordinator.invariants import CHECKERS, Violation, WatchedShard
 from tests.coordinator.recorded_histories import read_histories
 from tests.coordinator.settings import settings
 
-__all__ = ["OffsetsGenerator", "offsets_history", "watched"]
-
 
 class OffsetsGenerator(Generator):
     """Histories of offsets: transactions that stay open, and hours in which offsets expire."""

@@ -27,8 +27,6 @@ from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import Way, has_streams, kafka_settings, way
 
-__all__ = ["Difference", "commands", "compared", "first_difference", "outcome_lines", "readable"]
-
 _NOT_OURS = "group-size-counter"
 """A timer for a metric, which we have none of."""
 

@@ -30,8 +30,6 @@ from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetch
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from tests.coordinator.histories import Replayer
 
-__all__ = ["ConsumerOperations"]
-
 _GROUPS = ["g", "h"]
 _INSTANCES = ["till-1", "till-2"]
 _PATTERNS = ["o.*", "orders|audit", ".*", "pay[a-z]+", "(?i)AUDIT", "", "none", "(", "a**", "[a-", "a{1001}"]

@@ -15,8 +15,6 @@ from coordwire.logs import decode_log_record
 from coordwire.messages import find_message
 from tests.coordinator.histories import Outcome, Replayer
 
-__all__ = ["Coverage"]
-
 TRANSITIONS = {(before, after) for after, entered in ENTERED_FROM.items() for before in entered}
 
 

@@ -14,8 +14,6 @@ from typing import TypeVar
 from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupState, MemberState
 
-__all__ = ["CONSUMER_TRANSITIONS", "DIAGRAMS", "PAGE", "with_diagrams"]
-
 S = TypeVar("S", bound=Enum)
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coordinator.md"

@@ -26,8 +26,6 @@ from tests.coordinator.oracle import RELEASE, RELEASES, CoordinatorOracle, oracl
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
-__all__ = ["Failover", "failover", "kafka_log"]
-
 _EARLIEST, _LATEST = 30, 120
 
 

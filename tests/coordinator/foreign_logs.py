@@ -83,8 +83,6 @@ from tests.coordinator.oracle import RELEASE, RELEASES, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
-__all__ = ["compared", "foreign_history"]
-
 _IDS = ["a", "b", "c", "d"]
 _MEMBERS = ["m1", "m2"]
 _TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orders"

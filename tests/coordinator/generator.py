@@ -40,8 +40,6 @@ from tests.coordinator.settings import Way, has_streams, settings, way
 from tests.coordinator.streams_operations import StreamsOperations
 from tests.coordinator.transaction_operations import TransactionOperations
 
-__all__ = ["Generator", "history"]
-
 _GROUPS = ["g", "h", "offsets-only"]
 _TOPICS = ["orders", "payments", "audit"]
 _MORE_TOPICS = [

@@ -43,8 +43,6 @@ from coordwire.messages.streams_group_heartbeat import (
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 
-__all__ = ["SUBSCRIPTION", "WIDE", "WIDE_PARTS", "GrowthBench"]
-
 WIDE = TopicImage(UUID(int=7), "wide", 1_000)
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\4wide\xff\xff\xff\xff"
 

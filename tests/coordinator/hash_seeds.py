@@ -38,8 +38,6 @@ from tests.coordinator.recorded_histories import FURTHER, HISTORIES, STREAMS, re
 from tests.coordinator.settings import settings
 from tests.shares.kept_histories import GROUPS
 
-__all__ = ["checksums"]
-
 _TOPICS = [TopicImage(UUID(int=number), f"topic-{number}", number % 3 + 1) for number in range(7, 27)]
 
 

@@ -51,20 +51,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 
-__all__ = [
-    "HOST",
-    "START",
-    "Outcome",
-    "Record",
-    "Replayer",
-    "entry_from_text",
-    "entry_text",
-    "kafka_outcome",
-    "log_entry",
-    "request_step",
-    "state_answer",
-]
-
 HOST = "/127.0.0.1"
 START = 1_000
 """The oracle's first moment."""

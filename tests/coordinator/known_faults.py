@@ -26,8 +26,6 @@ from coordwire.coordinator import CoordinatorConfig
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, OffsetFetchRequest, OffsetFetchResponse
 from tests.coordinator.histories import Outcome, Replayer
 
-__all__ = ["without_known_faults"]
-
 
 def without_known_faults(
     config: CoordinatorConfig, steps: Sequence[str], actual: Outcome, expected: Outcome

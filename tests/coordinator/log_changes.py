@@ -29,8 +29,6 @@ from coordwire.messages import (
 )
 from tests.coordinator.histories import Record, entry_text
 
-__all__ = ["CHANGES", "Log", "changed", "load_step"]
-
 Log = tuple[int, list[tuple[int, Record]]]
 """The end offset, and the records with their offsets."""
 

@@ -14,8 +14,6 @@ from uuid import UUID
 
 from coordwire.codec import Message
 
-__all__ = ["mutated"]
-
 _TRIES = 6
 _NUMBERS = [
     *(-(2**63), -(2**31), -(2**15), -3, -2, -1, 0, 1, 2),

@@ -25,8 +25,6 @@ from coordwire.messages.offset_fetch import (
 )
 from tests.coordinator.histories import Replayer
 
-__all__ = ["OffsetOperations"]
-
 _GROUPS = ["g", "h", "offsets-only"]
 _DAY = 86_400_000
 

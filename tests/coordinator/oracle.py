@@ -25,8 +25,6 @@ from zlib import crc32
 from tests.interop.java_oracle import OracleError
 from tests.interop.maven import Project, Unavailable, cache, jars
 
-__all__ = ["GROUPS", "RELEASE", "RELEASES", "CoordinatorOracle", "Program", "oracle"]
-
 SOURCES = Path(__file__).parent / "oracle"
 RELEASE = "4.3.0"
 """The release of a history that names none."""

@@ -28,8 +28,6 @@ import coordwire
 if TYPE_CHECKING:
     from tests.coordinator.recorded_histories import RecordedHistory
 
-__all__ = ["BUGS", "PlantedBug", "Planter", "differing", "find_planted"]
-
 _ROOT = Path(__file__).parents[2]
 _COORDINATOR = Path(coordwire.__file__).parent / "coordinator"  # as installed, which may be elsewhere
 _SECONDS = 60.0
@@ -518,8 +516,8 @@ BUGS = [
     _B(
         "new topics go unnoticed",
         "streams.kind",
-        "if group.subscribes_to_any(names):",
-        "if False:",
+        "return group.subscribes_to_any(names)",
+        "return False",
     ),
     _B(
         "a change of the standby tasks' number goes unnoticed",

@@ -12,8 +12,6 @@ from coordwire.coordinator.model.consumer_group import MemberState
 from coordwire.enums import StreamsMemberState
 from tests.coordinator.coverage import Coverage
 
-__all__ = ["CODES", "CONSUMER_TRANSITIONS", "RECORDS", "UNREACHABLE", "answered_against_reason", "unreached"]
-
 CODES = {
     "JoinGroup": {
         *("NONE", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL", "MEMBER_ID_REQUIRED"),

@@ -20,21 +20,6 @@ from zlib import crc32
 from tests.coordinator.histories import Outcome
 from tests.coordinator.oracle import RELEASE
 
-__all__ = [
-    "CHANGED",
-    "FAILOVERS",
-    "FOREIGN",
-    "FURTHER",
-    "HISTORIES",
-    "NEWER",
-    "RULES",
-    "STREAMS",
-    "RecordedHistory",
-    "checksum",
-    "read_histories",
-    "write_histories",
-]
-
 _FOLDER = Path(__file__).parents[1] / "data" / "coordinator"
 HISTORIES = _FOLDER / "histories.xz"
 FURTHER = _FOLDER / "further.xz"

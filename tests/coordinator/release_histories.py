@@ -39,11 +39,10 @@ from tests.coordinator.recorded_histories import (
     read_histories,
     write_histories,
 )
-from tests.coordinator.rule_histories import Script, unvalidated_groups
+from tests.coordinator.rule_histories import unvalidated_groups
+from tests.coordinator.rule_script import Script
 from tests.coordinator.settings import has_streams, kafka_settings, settings
 from tests.shares.group_histories import share_history
-
-__all__ = ["CHANGES", "Change", "changed_histories", "outcomes", "page_rows", "without_rule"]
 
 _MOST_TRIES = 4_000
 _NEWEST_VERSIONS = {

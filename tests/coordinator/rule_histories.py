@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from coordwire.codec import Message
-from coordwire.logs import decode_log_record, encode_log_record
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -27,11 +25,8 @@ from coordwire.messages import (
     ListGroupsRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    ShareGroupHeartbeatRequest,
-    StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
-    find_message,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
@@ -39,7 +34,6 @@ from coordwire.messages.offset_commit import OffsetCommitRequestPartition, Offse
 from coordwire.messages.streams_group_heartbeat import (
     KeyValue,
     StreamsGroupHeartbeatRequestEndpoint,
-    Subtopology,
     Topology,
 )
 from coordwire.messages.streams_group_records import StreamsGroupMetadataKey
@@ -47,90 +41,26 @@ from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.coordinator.comparison import outcome_lines
 from tests.coordinator.histories import (
-    Outcome,
     Replayer,
-    entry_text,
     kafka_outcome,
-    request_step,
-    state_answer,
 )
 from tests.coordinator.oracle import RELEASE, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
+from tests.coordinator.rule_script import (
+    JOINS,
+    SEED,
+    Script,
+    join_consumer_group,
+    join_share_group,
+    join_streams_group,
+    settle,
+)
 from tests.coordinator.settings import kafka_settings, settings
 
-__all__ = ["LATER", "RULES", "Script", "unvalidated_groups"]
-
-_TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orders"
 _SUBSCRIPTION = bytes.fromhex("00000000000100056175646974ffffffff")
 """Of the topic "audit"."""
 
-_SEED = 0
-"""Of the settings: bidirectional migration."""
-
 _FAIL = "fail NOT_ENOUGH_REPLICAS"
-
-
-class Script:
-    """A history that grows, and a coordinator that it runs on meanwhile."""
-
-    def __init__(self, release: str) -> None:
-        self.steps: list[str] = []
-        self.now = 1_000
-        self._ticket = 0
-        self._replayer = Replayer(settings(_SEED, release))
-        self.step(_TOPICS)
-
-    def step(self, step: str) -> Outcome:
-        self.steps.append(step)
-        return self._replayer.run(step)
-
-    def ask(self, message: Message, version: int) -> str:
-        """Add a request; returns the id that a new member of the classic protocol gets by it."""
-        self.answer(message, version)
-        prefix = getattr(message, "group_instance_id", None) or "till"
-        return f"{prefix}-{UUID(int=self._ticket << 20, version=4)}"
-
-    def answer(self, message: Message, version: int, client: str | None = "till") -> Any:
-        """Add a request; returns what the coordinator answers at once, or None."""
-        self._ticket += 1
-        outcome = self.step(request_step(self._ticket, message, version, self._ticket << 20, client))
-        data = outcome.answers.get(self._ticket)
-        assert message.api_key is not None
-        return data and find_message(message.api_key, "response").decode(data, version=version)
-
-    def wait(self, milliseconds: int, *, answers: bool = True) -> None:
-        """Let time go on. answers: whether the share coordinators answer what they were asked for."""
-        self.now += milliseconds
-        self.step(f"advance {self.now}")
-        while answers and (answer := state_answer(self._replayer)) is not None:
-            self.step(answer)
-
-    def reload(self, without: type[Any] | None = None, /, **changes: str | int) -> None:
-        """Load the log again with these values of fields, in all keys and values that have them.
-
-        without: keys whose records are left out. The records of the member m stay as they are, but for their
-        group's id, and so does a topology.
-        """
-        end_offset, log = self._replayer.whole_log
-        entries = []
-        for offset, record in log:
-            changed = decode_log_record("consumer_offsets", record.key, record.value)
-            if without is not None and isinstance(changed.key, without):
-                continue
-            is_kept = getattr(changed.key, "member_id", None) == "m" or hasattr(
-                changed.value, "subtopologies"
-            )
-            if is_kept and "group_id" not in changes:
-                entries.append(entry_text(offset, record))
-                continue
-            for part, (name, text) in itertools.product((changed.key, changed.value), changes.items()):
-                if hasattr(part, name):
-                    setattr(part, name, text)
-            key, value = encode_log_record(changed)
-            assert key is not None
-            entries.append(entry_text(offset, record._replace(key=key, value=value)))
-        self.step("unload")
-        self.step(f"load {end_offset} {' '.join(entries)}")
 
 
 def _join(member_id: str = "", *, session_ms: int = 10_000, instance: str | None = None) -> JoinGroupRequest:
@@ -273,53 +203,6 @@ def _a_custom_assignors_group_is_not_upgraded(script: Script) -> None:
 # --- heartbeats of members that have nothing to report ---
 
 
-def _join_consumer_group(
-    script: Script, group_id: str, member_id: str = "m"
-) -> ConsumerGroupHeartbeatRequest:
-    """A member joins; its next heartbeat."""
-    joining = ConsumerGroupHeartbeatRequest(
-        group_id=group_id, member_id=member_id, rebalance_timeout_ms=5_000, topic_partitions=[],
-        subscribed_topic_names=["orders"],
-    )  # fmt: skip
-    epoch = script.answer(joining, 1).member_epoch
-    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch)
-
-
-def _join_share_group(script: Script, group_id: str, member_id: str = "m") -> ShareGroupHeartbeatRequest:
-    joining = ShareGroupHeartbeatRequest(
-        group_id=group_id, member_id=member_id, subscribed_topic_names=["orders"]
-    )
-    epoch = script.answer(joining, 1).member_epoch
-    return ShareGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch)
-
-
-def _join_streams_group(
-    script: Script,
-    group_id: str,
-    member_id: str = "m",
-    *,
-    topology_epoch: int = 1,
-    reads: tuple[tuple[str, str], ...] = (("0", "orders"),),
-) -> StreamsGroupHeartbeatRequest:
-    """reads: each subtopology with its topic."""
-    parts = [Subtopology(subtopology_id=name, source_topics=[topic]) for name, topic in reads]
-    joining = StreamsGroupHeartbeatRequest(
-        group_id=group_id, member_id=member_id, rebalance_timeout_ms=5_000, process_id="p",
-        topology=Topology(epoch=topology_epoch, subtopologies=parts), active_tasks=[], standby_tasks=[],
-        warmup_tasks=[],
-    )  # fmt: skip
-    epoch = script.answer(joining, 0).member_epoch
-    return StreamsGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch)
-
-
-_JOINS: dict[str, tuple[Callable[..., Any], int]] = {
-    "consumer": (_join_consumer_group, 1),
-    "share": (_join_share_group, 1),
-    "streams": (_join_streams_group, 0),
-}
-
-_REPORTED = ("topic_partitions", "active_tasks", "standby_tasks", "warmup_tasks")
-
 _NEWS: dict[str, dict[str, Any]] = {
     "consumer": {
         "member_epoch": 9,
@@ -352,23 +235,14 @@ _NEWS: dict[str, dict[str, Any]] = {
 """By kind of group, the fields of a heartbeat with a value that a coordinator has to look at."""
 
 
-def _settle(script: Script, beats: list[Any], version: int) -> None:
-    """Time goes on and members give up all that they have, until they have come to their target."""
-    for _ in range(5):
-        script.wait(3_000)
-        for beat in beats:
-            report: dict[str, Any] = {name: [] for name in _REPORTED if hasattr(beat, name)}
-            beat.member_epoch = script.answer(replace(beat, **report), version).member_epoch
-
-
 def _heartbeats_with_news(kind: str) -> Callable[[Script], None]:
     """One field of a heartbeat differs; the group that changed has heartbeats after it as before."""
 
     def heartbeats_with_news(script: Script) -> None:
-        join, version = _JOINS[kind]
+        join, version = JOINS[kind]
         news = _NEWS[kind]
         beats = [join(script, f"g-{name}") for name in [*news, "client", "no client"]]
-        _settle(script, beats, version)
+        settle(script, beats, version)
         for beat, (name, value) in zip(beats, news.items(), strict=False):
             changed = copy(beat)
             setattr(changed, name, value)
@@ -378,7 +252,7 @@ def _heartbeats_with_news(kind: str) -> Callable[[Script], None]:
             script.answer(beat, version, client)
             script.answer(beat, version)
         other_kind = "share" if kind == "consumer" else "consumer"
-        other = _JOINS[other_kind][0](script, "other")
+        other = JOINS[other_kind][0](script, "other")
         script.answer(replace(beats[0], group_id="other", member_epoch=other.member_epoch), version)
         script.answer(replace(beats[0], member_id="unknown"), version)
         script.wait(44_000)
@@ -394,9 +268,9 @@ def _targets_change(kind: str) -> Callable[[Script], None]:
     """Members join while a target is young, and others wait for what the first gives up late."""
 
     def targets_change(script: Script) -> None:
-        join, version = _JOINS[kind]
+        join, version = JOINS[kind]
         beats = [join(script, "g", "m")]
-        _settle(script, beats, version)
+        settle(script, beats, version)
         for member_id in ("n", "o", "p"):
             beats.append(join(script, "g", member_id))
             for _ in range(3):
@@ -406,7 +280,7 @@ def _targets_change(kind: str) -> Callable[[Script], None]:
         for _ in range(4):
             for beat in reversed(beats):
                 beat.member_epoch = script.answer(beat, version).member_epoch
-            _settle(script, beats[:1], version)
+            settle(script, beats[:1], version)
 
     return targets_change
 
@@ -415,9 +289,9 @@ def _topics_change(kind: str) -> Callable[[Script], None]:
     """A topic grows, while an append fails; it goes, and comes back smaller."""
 
     def topics_change(script: Script) -> None:
-        join, version = _JOINS[kind]
+        join, version = JOINS[kind]
         beats = [join(script, "g", member_id) for member_id in ("m", "n")]
-        _settle(script, beats, version)
+        settle(script, beats, version)
         for change in (
             "+AAAAAAAAAAIAAAAAAAAABw:6:orders",
             "-AAAAAAAAAAIAAAAAAAAABw",
@@ -428,7 +302,7 @@ def _topics_change(kind: str) -> Callable[[Script], None]:
             for _ in range(2):
                 for beat in beats:
                     script.answer(beat, version)
-            _settle(script, beats, version)
+            settle(script, beats, version)
             for beat in beats:
                 script.answer(beat, version)
 
@@ -439,9 +313,9 @@ def _settings_change(kind: str) -> Callable[[Script], None]:
     """An operator changes the time-outs of a group with a steady member, which is silent in the end."""
 
     def settings_change(script: Script) -> None:
-        join, version = _JOINS[kind]
+        join, version = JOINS[kind]
         (beat,) = beats = [join(script, "g")]
-        _settle(script, beats, version)
+        settle(script, beats, version)
         for session_ms, interval_ms in ((60_000, 7_000), (45_000, 5_000)):
             script.step(
                 f"config g {kind}.session.timeout.ms={session_ms} {kind}.heartbeat.interval.ms={interval_ms}"
@@ -454,7 +328,7 @@ def _settings_change(kind: str) -> Callable[[Script], None]:
         for milliseconds in (44_950, 100):
             script.wait(milliseconds)
             script.ask(ListGroupsRequest(), 5)
-        _settle(script, [beat := join(script, "g")], version)
+        settle(script, [beat := join(script, "g")], version)
         script.answer(beat, version)
         script.step("config g streams.num.standby.replicas=1")
         for _ in range(2):
@@ -478,9 +352,9 @@ def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Cal
     """The first member's heartbeat looks at the topics' metadata, so that the second's need not."""
 
     def heartbeats_after_a_load(script: Script) -> None:
-        join, version = _JOINS[kind]
+        join, version = JOINS[kind]
         first, second = beats = [join(script, "g", member_id) for member_id in ("m", "n")]
-        _settle(script, beats, version)
+        settle(script, beats, version)
         script.reload(**changes)
         for beat in beats if "group_id" in changes else [second]:
             for name in changes.keys() & {"group_id", "member_id", "member_epoch"}:
@@ -498,11 +372,11 @@ def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Cal
 
 def _a_streams_group_waits_with_the_target_of_its_log(script: Script) -> None:
     """The target is newer than the group, so that members come to it during the initial delay."""
-    (beat,) = beats = [_join_streams_group(script, "g")]
-    _settle(script, beats, 0)
+    (beat,) = beats = [join_streams_group(script, "g")]
+    settle(script, beats, 0)
     script.answer(replace(beat, member_epoch=-1), 0)
     script.reload(assignment_epoch=9)
-    beat = _join_streams_group(script, "g")
+    beat = join_streams_group(script, "g")
     for _ in range(5):
         script.answer(beat, 0)
         script.wait(1_000)
@@ -510,7 +384,7 @@ def _a_streams_group_waits_with_the_target_of_its_log(script: Script) -> None:
 
 def _share_coordinators_do_not_answer(script: Script) -> None:
     """What they should initialize is entered again after some time."""
-    beat = _join_share_group(script, "g")
+    beat = join_share_group(script, "g")
     for _ in range(8):
         script.wait(1_000, answers=False)
         beat.member_epoch = script.answer(beat, 1).member_epoch
@@ -518,10 +392,10 @@ def _share_coordinators_do_not_answer(script: Script) -> None:
 
 def _a_streams_member_has_an_older_topology(script: Script) -> None:
     beats = [
-        _join_streams_group(script, "g"),
-        _join_streams_group(script, "g", "n", topology_epoch=0),
+        join_streams_group(script, "g"),
+        join_streams_group(script, "g", "n", topology_epoch=0),
     ]
-    _settle(script, beats, 0)
+    settle(script, beats, 0)
     for beat in beats:
         script.answer(beat, 0)
 
@@ -533,13 +407,13 @@ def _subtopologies_come_in_another_order(script: Script) -> None:
         "one-bucket-two-topics": (("AaAa", "orders"), ("BBBB", "audit")),
         "two-buckets": (("0", "orders"), ("1", "orders")),
     }.items():
-        _join_streams_group(script, group_id, reads=reads)
-        _join_streams_group(script, group_id, "n", reads=reads[::-1])
+        join_streams_group(script, group_id, reads=reads)
+        join_streams_group(script, group_id, "n", reads=reads[::-1])
 
 
 def unvalidated_groups(script: Script) -> None:
     """The log has lost the record of the group's epoch, as after a compaction that went wrong."""
-    _join_streams_group(script, "g")
+    join_streams_group(script, "g")
     script.wait(1_000)
     script.reload(StreamsGroupMetadataKey)
     script.wait(60_000)
@@ -553,7 +427,7 @@ def _a_pattern_is_resolved_again(script: Script) -> None:
     )  # fmt: skip
     script.answer(joining, 1)
     beat = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=1)
-    _settle(script, [beat], 1)
+    settle(script, [beat], 1)
     script.step("topics +AAAAAAAAAAQAAAAAAAAABw:2:others")
     for _ in range(3):
         script.wait(5_000)
@@ -567,7 +441,7 @@ def _a_classic_member_becomes_one_of_a_consumer_group(script: Script) -> None:
     request = _sync(member_id)
     request.assignments[0].assignment = bytes.fromhex("000000000000ffffffff")
     script.ask(request, 5)
-    beat = _join_consumer_group(script, "g")
+    beat = join_consumer_group(script, "g")
     for generation_id in (1, 2, 3):
         script.ask(replace(_beat(member_id), generation_id=generation_id), 4)
     script.ask(_join(member_id, session_ms=45_000), 3)
@@ -580,8 +454,8 @@ def _a_classic_member_becomes_one_of_a_consumer_group(script: Script) -> None:
 
 def _a_member_of_a_group_without_a_name_is_in_its_epoch(script: Script) -> None:
     """A log has the group, with its member in the epoch that begins when a classic member joins."""
-    (beat,) = beats = [_join_consumer_group(script, "g")]
-    _settle(script, beats, 1)
+    (beat,) = beats = [join_consumer_group(script, "g")]
+    settle(script, beats, 1)
     beat.group_id, beat.member_epoch = " ", beat.member_epoch + 1
     script.reload(group_id=" ", member_epoch=beat.member_epoch)
     script.wait(3_000)
@@ -658,9 +532,65 @@ def _an_offset_of_an_unknown_topic_without_partitions(script: Script) -> None:
     script.answer(commit, 6)
 
 
+def _a_group_that_was_classic_meanwhile_is_refreshed(script: Script) -> None:
+    """Kafka takes it for subscribed to topics of its past, until it subscribes to them and ceases to."""
+
+    def beat(member_id: str, epoch: int, regex: str | None, *names: str) -> int:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member_id, member_epoch=epoch, rebalance_timeout_ms=5_000,
+            topic_partitions=[], subscribed_topic_regex=regex, subscribed_topic_names=list(names),
+        )  # fmt: skip
+        return int(script.answer(request, 1).member_epoch)
+
+    def change_pattern_and_topic(old: str, new: str) -> None:
+        """The pattern is not resolved so soon after the last one, so that the metadata is another."""
+        epoch = beat("n", 0, "o.*")
+        script.wait(3_000)
+        beat("n", epoch, f"o.*|{new}")
+        script.step(f"topics -AAAAAAAAAA{old}AAAAAAAAABw +AAAAAAAAAA{new}AAAAAAAAABw:3:audit")
+        beat("n", epoch, None)
+        beat("n", -1, None)
+        script.wait(70_000)
+
+    beat("m", 0, None, "audit")
+    member_id = script.ask(_join(), 3)
+    beat("m", -1, None)
+    script.ask(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)]), 5)
+    script.wait(70_000)
+    change_pattern_and_topic("E", "M")
+    beat("m", 0, None, "audit")
+    beat("m", -1, None)
+    change_pattern_and_topic("M", "Q")
+
+
+def _settings_of_later_streams_groups(script: Script) -> None:
+    """What members are told, and what a target is made with; other settings of Kafka change neither."""
+    beats = [join_streams_group(script, "g", member_id) for member_id in ("m", "n")]
+    settle(script, beats, 0)
+    for setting in (
+        "task.offset.interval.ms=30000",
+        "acceptable.recovery.lag=0",
+        "acceptable.recovery.lag=99999999999",
+        "rack.aware.assignment.tags=zone",
+        "rack.aware.assignment.tags=zone,cloud",
+        "num.warmup.replicas=3",
+        "assignor.name=sticky",
+        "num.standby.replicas=1",
+    ):
+        script.step(f"config g streams.{setting}")
+        for beat in [*beats, *beats]:
+            script.answer(beat, 0)
+        settle(script, beats, 0)
+    script.reload()
+    script.step("config g")
+    settle(script, beats, 0)
+
+
 LATER: list[tuple[str, Callable[[Script], None]]] = [
     ("4.4.0", _votes_tie_in_a_log),
     ("4.4.0", _an_offset_of_an_unknown_topic_without_partitions),
+    ("4.4.0", _settings_of_later_streams_groups),
+    ("4.3.1", _settings_of_later_streams_groups),
 ]
 """Rules of later releases."""
 
@@ -680,11 +610,12 @@ RULES: list[Callable[[Script], None]] = [
     _share_coordinators_do_not_answer,
     _a_pattern_is_resolved_again,
     _a_classic_member_becomes_one_of_a_consumer_group,
-    *map(_targets_change, _JOINS),
-    *map(_topics_change, _JOINS),
-    *map(_heartbeats_with_news, _JOINS),
-    *map(_settings_change, _JOINS),
-    *itertools.starmap(_heartbeats_after_a_load, itertools.product(_JOINS, _IN_LOGS)),
+    _a_group_that_was_classic_meanwhile_is_refreshed,
+    *map(_targets_change, JOINS),
+    *map(_topics_change, JOINS),
+    *map(_heartbeats_with_news, JOINS),
+    *map(_settings_change, JOINS),
+    *itertools.starmap(_heartbeats_after_a_load, itertools.product(JOINS, _IN_LOGS)),
 ]
 
 
@@ -694,8 +625,8 @@ def main() -> int:
     for release, rule in [*((RELEASE, rule) for rule in RULES), *LATER]:
         script = Script(release)
         rule(script)
-        replayer, kept = Replayer(settings(_SEED, release)), list[tuple[int, str]]()
-        given = [kafka_settings(_SEED), *script.steps]
+        replayer, kept = Replayer(settings(SEED, release)), list[tuple[int, str]]()
+        given = [kafka_settings(SEED), *script.steps]
         for step, lines in zip(script.steps, oracle(release).run(given)[1:], strict=True):
             actual, expected = replayer.run(step), kafka_outcome(lines)
             kept.append((checksum(expected.sorted(replayer.requests)), step))
@@ -703,7 +634,7 @@ def main() -> int:
                 differences += 1
                 print(rule.__name__, step, *outcome_lines(actual, replayer.requests), "Kafka's:", sep="\n")
                 print(*outcome_lines(expected, replayer.requests), sep="\n")
-        histories.append(RecordedHistory(_SEED, kept, release))
+        histories.append(RecordedHistory(SEED, kept, release))
     write_histories(Path(sys.argv[1]), histories)
     print(f"{len(histories)} histories: {differences} steps differ")
     return 1 if differences else 0

@@ -14,8 +14,6 @@ from coordwire.coordinator import (
 )
 from tests.coordinator.oracle import RELEASE
 
-__all__ = ["Way", "has_streams", "kafka_settings", "settings", "way"]
-
 
 class Way(Enum):
     """What histories are like. WIDE: more topics, partitions and members; HOSTILE: with extreme requests."""

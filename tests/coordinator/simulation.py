@@ -35,8 +35,6 @@ from coordwire.messages import (
 from tests.coordinator.invariants import CHECKERS, Violation, WatchedShard
 from tests.coordinator.invariants.clients import OwnersOfClients, check_converged
 
-__all__ = ["Simulation", "simulate"]
-
 _TOPICS = {"orders": 6, "payments": 4, "audit": 1}
 _BEGIN, _END, _QUIET = 10_000, 130_000, 260_000
 _KINDS = ["classic", "cooperative", "consumer", "mixed"]

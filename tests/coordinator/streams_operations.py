@@ -37,8 +37,6 @@ from coordwire.messages.streams_group_heartbeat import (
 )
 from tests.coordinator.histories import Outcome, Replayer
 
-__all__ = ["StreamsOperations"]
-
 _GROUPS = ["s", "t", "g"]
 _GROUP_WEIGHTS = [6, 4, 1]
 _PARTS = ["0", "1", "2", "10", "AaAa", "BBBB"]

@@ -25,8 +25,6 @@ from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from tests.coordinator.oracle import oracle
 
-__all__ = ["kafka_lines", "our_lines", "read_tables", "table_checksum", "table_history"]
-
 TABLES = Path(__file__).parents[1] / "data" / "coordinator" / "tables.xz"
 
 _COLLIDING = ["AaAa", "BBBB", "AaBB", "BBAa", "AaAaAaAa", "AaAaBBBB", "BBBBAaAa", "BBBBBBBB"]

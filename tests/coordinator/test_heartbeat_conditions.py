@@ -43,7 +43,7 @@ from tests.coordinator.recorded_histories import RULES, RecordedHistory, read_hi
 _PATHS: dict[str, tuple[Any, Any, int]] = {
     "classic": (classic.steady_heartbeat, HeartbeatRequest, 7),
     "consumer": (consumer.steady_heartbeat, ConsumerGroupHeartbeatRequest, 19),
-    "streams": (streams.steady_heartbeat, StreamsGroupHeartbeatRequest, 24),
+    "streams": (streams.steady_heartbeat, StreamsGroupHeartbeatRequest, 25),
     "share": (share.steady_heartbeat, ShareGroupHeartbeatRequest, 11),
     "consumer group": (ConsumerGroupModel.is_settled, ConsumerGroupModel, 5),
     "streams group": (StreamsGroupModel.is_settled, StreamsGroupModel, 9),

@@ -26,8 +26,8 @@ from coordwire.coordinator import (
     TopicsImage,
 )
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.refusal import error_text
 from coordwire.coordinator.requests import REQUESTS
-from coordwire.coordinator.share.offsets import error_text
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,

@@ -6,7 +6,7 @@ import pytest
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import MemberLeft, RebalanceEnded
-from tests.coordinator.stories.comparison import EXCUSES
+from tests.coordinator.stories.excuses import EXCUSES
 from tests.coordinator.stories.faults import EVENT_FAULTS, RULE_FAULTS, found_by_event, found_by_rule
 from tests.coordinator.stories.scripts import KINDS, NEWER_KINDS, Story, play
 

@@ -13,8 +13,6 @@ from coordwire.messages import TxnOffsetCommitRequest
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.coordinator.histories import Replayer
 
-__all__ = ["TransactionOperations"]
-
 _GROUPS = ["g", "h", "offsets-only"]
 _PRODUCERS = [11, 12, 13]
 

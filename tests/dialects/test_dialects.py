@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire import Connection, CoordwireError, EncodeError, Role
+from coordwire.connection.dialect import Dialect
 from coordwire.connection.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -19,7 +20,7 @@ from coordwire.connection.events import (
     ResponseReceived,
 )
 from coordwire.dialects.connection import ConnectionDialect
-from coordwire.dialects.grammar import CALLS, Dialect, Grammar
+from coordwire.dialects.grammar import CALLS, Grammar
 from coordwire.messages import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,

@@ -24,8 +24,6 @@ from coordwire.connection.events import ResponseReceived
 from coordwire.messages import ApiVersionsRequest
 from tests.interop.maven import COMPLETE, Project, Unavailable, jars
 
-__all__ = ["Broker", "BrokerError", "Java", "ask", "free_port"]
-
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 WAIT = 60

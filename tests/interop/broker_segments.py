@@ -23,8 +23,6 @@ from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.broker import Broker, BrokerError, Java, ask
 from tests.interop.maven import COMPLETE, Unavailable
 
-__all__ = ["keep", "main", "make", "split"]
-
 SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

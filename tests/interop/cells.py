@@ -16,8 +16,6 @@ from coordwire.messages.record_types import RECORD_TYPES
 from tests.interop.java_oracle import JavaOracle, oracle
 from tests.interop.maven import CURRENT, FIRST_LOGS, PREVIOUS
 
-__all__ = ["CELLS", "as_kafka", "drop_great_tags", "java_name", "judge", "kinds", "without_tags"]
-
 HEADERS = ["RequestHeader", "ResponseHeader"]
 DATA = [
     "AbortedTxn", "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "ControlRecordTypeSchema",

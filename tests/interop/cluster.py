@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tests.interop.broker import Broker, Java, free_port
 
-__all__ = ["NODES", "kafka_cluster"]
-
 NODES = (1, 2, 3)
 
 _SETTINGS = {

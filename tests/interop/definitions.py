@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-__all__ = ["Definition", "Fact", "definition", "definition_of", "definitions", "definitions_at", "span"]
-
 _COMMENT = re.compile(r"(?:^|(?<=,))\s*//.*$|^\s*/\*.*\*/\s*$", re.MULTILINE)
 _ERROR = re.compile(r"^\s*//\s*-\s*([A-Z_]+)\b", re.MULTILINE)
 _CAPITAL = re.compile("([A-Z])")

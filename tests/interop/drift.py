@@ -26,8 +26,6 @@ from tests.interop.java_oracle import oracle
 from tests.interop.log_drift import log_drift
 from tests.interop.maven import CURRENT, Unavailable, jars
 
-__all__ = ["drift", "main"]
-
 _RENAMED = "4.x renamed it; the bytes are the same"
 _UNSTABLE = "4.x made the same layout stable"
 _EARLY = "its share groups were early access, and their records others"

@@ -18,8 +18,6 @@ from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
 
-__all__ = ["EDGES", "edge"]
-
 EDGES = ("null", "empty", "fresh", "least", "great")
 
 _COUNTS = {"null": 1, "empty": 0, "fresh": 1, "least": 2, "great": 130}

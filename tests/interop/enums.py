@@ -16,8 +16,6 @@ from coordwire import enums
 from coordwire.enums import ErrorCode, OpenEnum
 from tests.interop.java_oracle import Command, JavaOracle, Refused
 
-__all__ = ["JAVA", "constants", "enum_drift", "unknown_enums"]
-
 _COMMON = "org.apache.kafka.common"
 _ADMIN = "org.apache.kafka.clients.admin"
 _GROUP = "org.apache.kafka.coordinator.group"

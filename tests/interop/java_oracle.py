@@ -23,8 +23,6 @@ from types import TracebackType
 
 from tests.interop.maven import Project, Unavailable, jars
 
-__all__ = ["Command", "JavaOracle", "OracleError", "Refused", "oracle"]
-
 SOURCE = Path(__file__).parent / "java" / "Oracle.java"
 WAIT = 60
 """Seconds for the answers to one batch."""

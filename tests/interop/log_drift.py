@@ -17,8 +17,6 @@ from coordwire.codec import VersionLayout
 from coordwire.messages import find_message
 from tests.interop.java_oracle import Command, JavaOracle, Refused
 
-__all__ = ["log_drift"]
-
 _GENERATED = re.compile(
     r"org/apache/kafka/(?:coordinator/(?:group|share|transaction)/generated|common/metadata)"
     r"/(\w+(?:Key|Value|Record))\.class"

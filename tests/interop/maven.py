@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-__all__ = ["COMPLETE", "CURRENT", "FIRST_LOGS", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
-
 CURRENT = "4.4.0"
 """The release that judges every version it has. docs/development/following-kafka.md says how to raise it."""
 

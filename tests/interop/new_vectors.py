@@ -23,8 +23,6 @@ from tests.interop.edges import edge
 from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
 from tests.interop.maven import CURRENT, Unavailable
 
-__all__ = ["main", "vectors"]
-
 VARIANTS = ("null", "empty", "fresh", "least")
 
 

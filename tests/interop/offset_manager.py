@@ -20,8 +20,6 @@ from coordwire import ApiKey, decode_response, encode_request
 from coordwire.codec import Message
 from tests.interop.broker import BrokerError, Java, free_port
 
-__all__ = ["RELEASE", "RunningOffsetManager"]
-
 RELEASE = "0.8.2.2"
 VERSIONS = {
     "FindCoordinatorRequest": 0, "MetadataRequest": 0, "OffsetCommitRequest": 1, "OffsetFetchRequest": 1,

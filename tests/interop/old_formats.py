@@ -18,8 +18,6 @@ from coordwire.messages import LegacyOffsetCommitKey, LegacyOffsetCommitValue
 from coordwire.records import Record, encode_batch
 from tests.interop.broker import Java
 
-__all__ = ["KEPT", "RECORDS", "RELEASE", "ours", "printed"]
-
 RELEASE = "0.8.2.2"
 KEPT = Path(__file__).parent.parent / "data" / "old_formats" / f"{RELEASE}.txt"
 RECORDS = [

@@ -22,8 +22,6 @@ from tests.interop.broker import WAIT, BrokerError, Java, ask, free_port
 from tests.interop.broker_segments import keep, split
 from tests.interop.maven import PREVIOUS, Unavailable
 
-__all__ = ["main", "make", "zookeeper_broker"]
-
 TRAFFIC = Path(__file__).parent / "java" / "OldTraffic.java"
 _SETTINGS = {
     "inter.broker.protocol.version": "2.8",

@@ -19,8 +19,6 @@ from coordwire.messages import CreateTopicsRequest
 from coordwire.messages.create_topics import CreatableTopic
 from tests.interop.broker import Broker, BrokerError, Java, ask
 
-__all__ = ["RealGroup", "RealRoll", "roll_really"]
-
 SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",

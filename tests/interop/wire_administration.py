@@ -19,8 +19,6 @@ from coordwire.records import Record, encode_batch
 from coordwire.sasl import PlainCredentials
 from tests.interop.wire_rounds import Round
 
-__all__ = ["ADMINISTERING_ROUNDS", "PASSWORD", "USER", "Place", "administer", "authenticate", "govern"]
-
 ADMINISTERING_ROUNDS = 19
 """As many as the longest of these APIs (Fetch) has versions."""
 

@@ -50,8 +50,6 @@ from tests.interop.wire_rounds import Kind, Round
 from tests.interop.wire_scenarios import ROUNDS, TOPIC, allocate_ids, play_round, prepare
 from tests.recorded import body_of
 
-__all__ = ["Frame", "Recorder", "main"]
-
 UNSPOKEN: dict[str, str] = {}
 """Why a version was never on a wire, by "API vN direction": there is none of which no release can be made to
 speak it."""

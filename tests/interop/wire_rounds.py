@@ -14,8 +14,6 @@ from coordwire.codec import Message, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
-__all__ = ["KEYS", "WAIT", "Kind", "Link", "Round", "build"]
-
 WAIT = 15
 """Seconds for what a broker does in the background: topics, coordinators, shares' first offsets."""
 

@@ -24,8 +24,6 @@ from coordwire.messages.consumer_protocol import ConsumerProtocolAssignmentTopic
 from coordwire.records import Record, encode_batch
 from tests.interop.wire_rounds import Round
 
-__all__ = ["ROUNDS", "TOPIC", "allocate_ids", "play_round", "prepare"]
-
 ROUNDS = 11
 """As many as the longest of these APIs has versions."""
 

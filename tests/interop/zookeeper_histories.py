@@ -22,8 +22,6 @@ from tests.designs.drafts import zookeeper_histories
 from tests.interop.broker import BrokerError, Java
 from tests.interop.maven import jars
 
-__all__ = ["RELEASES", "record"]
-
 RELEASES = ("0.8.2.2", "1.1.1")
 _SOURCES = Path(__file__).parent / "java" / "zookeeper_consumer"
 

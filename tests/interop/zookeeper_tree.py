@@ -15,8 +15,6 @@ from pathlib import Path
 from tests.designs.drafts.zookeeper_operations_oracle import differences, operation_count
 from tests.interop.broker import Java
 
-__all__ = ["RELEASES", "record"]
-
 RELEASES = ("3.4.10", "3.9.3")
 _SOURCE = Path(__file__).parent / "java" / "ZooKeeperTree.java"
 

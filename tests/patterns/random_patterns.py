@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-__all__ = ["random_name", "random_pattern"]
-
 _ATOMS = [
     *("a", "b", "c", "Z", "k", "s", "0", "_", "-", ".", "é", "ß", "K", "ſ", "Σ", "日", "}", "]", " ", "\n"),
     *(r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\pL", r"\PL", r"\p{Lu}", r"\p{^Ll}", r"\p{Greek}", r"\pN"),

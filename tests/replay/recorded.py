@@ -24,8 +24,6 @@ from coordwire.replay import Replay, ReplayedRequest
 from coordwire.replay import replay as replay_module
 from coordwire.versions import VersionRange
 
-__all__ = ["SETTINGS", "Exchange", "answering", "entries", "outcome"]
-
 SETTINGS = ClientSettings(bootstrap=(("broker", 9092),))
 
 

@@ -13,8 +13,6 @@ from coordwire.codec import Message
 from coordwire.jsonform import to_json
 from coordwire.records import ControlRecord, ControlType, Record, RecordBatch, batches
 
-__all__ = ["dump"]
-
 _KRAFT = {
     ControlType.LEADER_CHANGE: "LeaderChange:",
     ControlType.SNAPSHOT_HEADER: "SnapshotHeader",

@@ -21,8 +21,6 @@ from tests.coordinator.recorded_histories import RecordedHistory, write_historie
 from tests.shares import partition_histories, state_histories
 from tests.shares.oracle import PARTITION, STATE, share_oracle
 
-__all__ = ["KINDS", "Kind", "checksum", "first_difference"]
-
 
 class Grown(Protocol):
     """A history that grew on ours."""

@@ -33,8 +33,6 @@ from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator
 from tests.coordinator.oracle import RELEASE
 
-__all__ = ["ShareGenerator", "share_history"]
-
 _GROUPS = ["g", "g", "g", "h", "s"]
 _ERRORS = ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "FENCED_STATE_EPOCH", "UNKNOWN_TOPIC_OR_PARTITION"]
 

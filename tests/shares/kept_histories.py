@@ -13,8 +13,6 @@ from tests.coordinator.settings import settings
 from tests.shares import partition_histories, state_histories
 from tests.shares.comparison import KINDS, checksum
 
-__all__ = ["GROUPS", "SORTS", "differences"]
-
 _FOLDER = Path(__file__).parents[1] / "data" / "share_groups"
 GROUPS = _FOLDER / "groups.xz"
 """The histories of share groups beside groups of other kinds."""

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from tests.coordinator.oracle import GROUPS, CoordinatorOracle, Program
 
-__all__ = ["PARTITION", "STATE", "share_oracle"]
-
 _FOLDER = Path(__file__).parent / "oracle"
 _CLOCK = Path(__file__).parent.parent / "coordinator" / "oracle" / "OracleClock.java"
 

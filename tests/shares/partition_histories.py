@@ -28,8 +28,6 @@ from coordwire.coordinator.share_partition.effects import aborted_ranges
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
 
-__all__ = ["Generator", "Replayer", "history", "normalized"]
-
 START = 1_000
 
 

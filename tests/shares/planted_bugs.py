@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from tests.coordinator.planted_bugs import PlantedBug, Planter
 
-__all__ = ["BUGS", "ShareBug", "find_planted"]
-
 _ROOT = Path(__file__).parents[2]
 
 
@@ -91,17 +89,19 @@ BUGS = [
         "share_state.requests",
         "        data.state_epoch != _NO_EPOCH\n        and known.state_epoch is not None\n"
         "        and known.state_epoch > data.state_epoch\n    ):\n"
-        "        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
+        "        raise OperationRefused(ErrorCode.FENCED_STATE_EPOCH)\n"
+        "    _check_topic(shard, key)\n    batches",
         "        False\n    ):\n"
-        "        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
+        "        raise OperationRefused(ErrorCode.FENCED_STATE_EPOCH)\n"
+        "    _check_topic(shard, key)\n    batches",
     ),
     _bug(
         "state",
         "a smaller leader epoch can write",
         _STATE,
         "if data.leader_epoch != _NO_EPOCH and known.leader_epoch > data.leader_epoch:\n"
-        "        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
-        "if False:\n        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
+        "        raise OperationRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
+        "if False:\n        raise OperationRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
     ),
     _bug(
         "state",
@@ -113,21 +113,21 @@ BUGS = [
     _bug(
         "state",
         "states before the start offset are kept",
-        "share_state.state_batches",
+        "share_state.model",
         "if batch.last_offset >= start_offset",
         "if batch.last_offset + 1 >= start_offset",
     ),
     _bug(
         "state",
         "neighbours of one state stay apart",
-        "share_state.state_batches",
+        "share_state.model",
         "return first.last_offset + 1 == second.first_offset and first[2:] == second[2:]",
         "return False",
     ),
     _bug(
         "state",
         "an older state wins",
-        "share_state.state_batches",
+        "share_state.model",
         "if second[2:] < first[2:]:",
         "if second[2:] > first[2:]:",
     ),

@@ -33,8 +33,6 @@ from coordwire.messages import read_share_group_state_summary as summary
 from coordwire.messages import write_share_group_state as writing
 from tests.coordinator.oracle import RELEASE
 
-__all__ = ["Generator", "Replayer", "history", "normalized", "readable"]
-
 START = 1_000
 
 

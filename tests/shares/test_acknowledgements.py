@@ -41,6 +41,7 @@ def settled(partition: SharePartition, error_code: int = 0) -> AcknowledgementOu
             if isinstance(effect, StateWrite):
                 partition.written(effect.number, error_code)
             else:
+                assert isinstance(effect, AcknowledgementOutcome)
                 outcomes.append(effect)
     (outcome,) = outcomes
     return outcome

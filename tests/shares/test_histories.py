@@ -23,6 +23,12 @@ def test_kept_histories_come_out_as_kafka_made_them(sort: str) -> None:
     assert list(differences(sort)) == []
 
 
+def test_the_planted_bugs_fit_the_code() -> None:
+    assert len({bug.name for _, bug in BUGS}) == len(BUGS)
+    for _, bug in BUGS:
+        compile(bug.changed(), bug.name, "exec")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("planted", BUGS, ids=lambda planted: planted.bug.name)
 def test_kept_histories_find_a_planted_bug(planted: ShareBug) -> None:

@@ -12,8 +12,6 @@ from coordwire.tap.addresses import BrokerAddresses
 from coordwire.tap.link import TapLink
 from tests.broker.test_hostile import Sink
 
-__all__ = ["StillTap"]
-
 
 class _NoTimer:
     def cancel(self) -> None:

@@ -9,8 +9,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Addressed", "Upstream", "frame_of", "frames_in", "read_frame"]
-
 Answer = Callable[[bytes], bytes]
 """What goes back for a request's frame, size prefixes included."""
 

@@ -1,8 +1,15 @@
-"""What an admin does to a group: it removes members, sets committed offsets back, and deletes them."""
+"""What an admin does to a group: it removes members, sets committed offsets back and deletes them, changes
+topics and settings."""
 
 from __future__ import annotations
 
 from coordwire.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     OffsetCommitRequest,
@@ -10,10 +17,24 @@ from coordwire.messages import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
 )
+from coordwire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
+from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+from coordwire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+)
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_delete import OffsetDeleteResponsePartition, OffsetDeleteResponseTopic
-from coordwire.timeline.events import MemberLeft, OffsetReset, RebalanceEnded
+from coordwire.timeline.event_json import event_json, read_event
+from coordwire.timeline.events import (
+    GroupConfigured,
+    MemberLeft,
+    OffsetReset,
+    RebalanceEnded,
+    TopicChanged,
+)
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.group_block import GroupBlock
 from tests.timeline.script import Script, only
@@ -108,3 +129,133 @@ def test_who_polled_too_late_has_a_cost() -> None:
     text = overview(script)
     assert 'left: "consumer poll timeout has expired."' in text
     assert "t-1 had no consumer for up to 7 ms, 1 more for 3 ms or less" in " ".join(text.split())
+
+
+# --- topics and settings ---
+
+
+def deletes_topic(script: Script, name: str, *, error_code: int = 0) -> None:
+    request = script.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)]), ADMIN)
+    result = DeletableTopicResult(name=name, error_code=error_code)
+    script.answer(request, DeleteTopicsResponse(responses=[result])).packet = 40
+
+
+def enlarges_topic(script: Script, name: str, count: int) -> None:
+    topic = CreatePartitionsTopic(name=name, count=count)
+    request = script.ask(CreatePartitionsRequest(topics=[topic]), ADMIN)
+    result = CreatePartitionsTopicResult(name=name)
+    script.answer(request, CreatePartitionsResponse(results=[result])).packet = 41
+
+
+def leader_joins_again(script: Script, generation: int) -> None:
+    asked = script.join("a")
+    script.heartbeat("b", generation - 1, 27)
+    script.rebalance(generation, {"a": {"t": [0]}, "b": {"t": [1]}}, asked, script.join("b"))
+
+
+def words(script: Script) -> str:
+    return " ".join(overview(script).split())
+
+
+def test_a_deleted_topic_is_told_with_what_follows() -> None:
+    script = Script().steady("a", "b")
+    script.now += 3
+    deletes_topic(script, "other")
+    deletes_topic(script, "t", error_code=29)
+    deletes_topic(script, "t")
+    leader_joins_again(script, 2)
+    (event,) = only(script.events(), TopicChanged)
+    assert (event.topic, event.deed, event.client_id, event.partitions) == ("t", "deleted", ADMIN, None)
+    assert read_event(event_json(event)) == event
+    ended = only(script.events(), RebalanceEnded)[-1]
+    assert (ended.cause, ended.member_id) == ("leader_rejoined", "a-id")
+    assert ended.detail == "topic t was deleted (packet 40)"
+    assert f"topic t was deleted by {ADMIN} (packet 40) rebalance 2 follows from it" in words(script)
+
+
+def test_an_enlarged_topic_is_told_with_its_partitions() -> None:
+    script = Script().steady("a", "b")
+    enlarges_topic(script, "t", 6)
+    leader_joins_again(script, 2)
+    assert [(event.deed, event.partitions) for event in only(script.events(), TopicChanged)] == [("grown", 6)]
+    assert "a (a) joins again: topic t has more partitions (packet 41)" in words(script).replace("#1", "a")
+    assert "was enlarged" not in words(script), "nobody waited for it"
+
+
+def test_an_enlarged_topic_for_which_partitions_waited_is_an_incident() -> None:
+    script = Script().steady("a", "b")
+    enlarges_topic(script, "t", 6)
+    asked = script.join("a", owned={})
+    script.now += 3
+    script.heartbeat("b", 1, 27)
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, asked, script.join("b"))
+    assert f"topic t was enlarged to 6 partitions by {ADMIN} (packet 41) rebalance 2 follows" in words(script)
+
+
+def test_nothing_follows_from_a_topic_that_changed_long_before() -> None:
+    script = Script().steady("a", "b")
+    deletes_topic(script, "t")
+    for _ in range(80):
+        script.now += 5
+        script.heartbeat("a", 1)
+        script.heartbeat("b", 1)
+    leader_joins_again(script, 2)
+    assert "follows from it" not in words(script)
+    assert "its metadata may have changed" in words(script)
+
+
+def configures(script: Script, *, kind: int = 32, error_code: int = 0) -> None:
+    """consumer.session.timeout.ms becomes 5000, and something that is no number."""
+    configs = [
+        AlterableConfig(name="consumer.session.timeout.ms", value="5000"),
+        AlterableConfig(name="secret", value="swordfish"),
+    ]
+    resource = AlterConfigsResource(resource_type=kind, resource_name="g", configs=configs)
+    request = script.ask(IncrementalAlterConfigsRequest(resources=[resource]), ADMIN)
+    result = AlterConfigsResourceResponse(resource_type=kind, resource_name="g", error_code=error_code)
+    script.answer(request, IncrementalAlterConfigsResponse(responses=[result]))
+
+
+def test_changed_settings_of_a_group_are_told_without_their_secrets() -> None:
+    script = Script().steady("a")
+    configures(script, error_code=29)
+    configures(script, kind=2)
+    configures(script)
+    (event,) = only(script.events(), GroupConfigured)
+    assert event.settings == (("consumer.session.timeout.ms", "5000"), ("secret", None))
+    assert read_event(event_json(event)) == event
+    told = (
+        f"settings of the group were changed by {ADMIN}: consumer.session.timeout.ms = 5000, secret changed"
+    )
+    assert told in words(script)
+
+
+def test_a_rebalance_that_is_not_over_has_its_cost_so_far() -> None:
+    """The partitions that a member gave up as it joined again have no consumer until the input ends."""
+    script = Script().steady("a", "b")
+    script.join("a", owned={})
+    script.now += 5
+    script.heartbeat("b", 1, 27)
+    ended = only(script.events(), RebalanceEnded)[-1]
+    assert ended.outcome == "unfinished"
+    assert [(gap.topic, gap.partition) for gap in ended.idle] == [("t", 0)]
+    assert 5_000_000_000 <= ended.idle_ns < 5_100_000_000
+
+
+def test_a_deleted_topic_waits_for_no_consumer() -> None:
+    script = Script().steady("a", "b")
+    deletes_topic(script, "t")
+    script.join("a", owned={})
+    script.now += 5
+    script.heartbeat("b", 1, 27)
+    assert only(script.events(), RebalanceEnded)[-1].idle == ()
+
+
+def test_who_is_listed_is_counted() -> None:
+    """A member that was in before the input began did not join in it."""
+    script = Script()
+    script.heartbeat("a", 4)
+    asked = script.join("b")
+    script.heartbeat("a", 4, 27)
+    script.rebalance(5, {"a": {"t": [0]}, "b": {"t": [1]}}, script.join("a"), asked)
+    assert "2 members (1 joined, 1 in before)" in words(script)

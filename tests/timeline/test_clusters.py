@@ -95,6 +95,7 @@ def test_clusters_are_told_apart_by_their_ids(tell: Tell) -> None:
     lines = "\n".join(story_lines(events))
     assert "── g in cluster one · classic group" in lines
     assert "── g in cluster two · classic group" in lines
+    assert lines.count("a second cluster shows at 22:13:22.0: what came before is taken for this one's") == 1
 
 
 def test_one_cluster_is_not_named() -> None:
@@ -104,6 +105,7 @@ def test_one_cluster_is_not_named() -> None:
     assert {event.cluster for event in events} == {None}
     assert not only(events, ClusterFound)
     assert not any('"cluster"' in event_json(event) for event in events)
+    assert "a second cluster" not in "".join(story_lines(events))
 
 
 def test_without_ids_nodes_tell_clusters_apart() -> None:

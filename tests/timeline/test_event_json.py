@@ -55,7 +55,7 @@ def test_no_other_text_is_an_event(data: st.DataObject) -> None:
         read_event(json.dumps(form))
     except CoordwireError:
         return
-    is_later = name not in form and name in {"formerId", "lost"}
+    is_later = name not in form and name in {"formerId", "software", "lost"}
     is_length = (name, form.get(name)) == ("lengthMs", 1.5)
     assert is_later or is_length or form.get(name) in ([], "\x00"), "a list may be empty, a text any"
 
@@ -66,7 +66,7 @@ def test_no_other_text_is_an_event(data: st.DataObject) -> None:
 def test_texts_of_earlier_tables_have_the_defaults(cls: type[GroupEvent], data: st.DataObject) -> None:
     event: Any = data.draw(st.builds(cls, source=st.just("a.pcap"), cluster=st.just("c")))
     form = json.loads(event_json(event))
-    for name in ("cluster", "formerId", "lost"):
+    for name in ("cluster", "formerId", "software", "lost"):
         form.pop(name, None)
     defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name in LATER}
     assert dataclasses.MISSING not in defaults.values()

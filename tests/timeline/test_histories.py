@@ -61,6 +61,14 @@ SHOWED = {
     110_287: "a JoinGroup is answered first after a stall",
     110_336: "a last heartbeat waited in a stall, and was refused",
     110_612: "a heartbeat that asks to give up partitions waited in a stall",
+    110_230: "a share group's partition has three owners, of whom the second is dead when the first is out",
+    110_290: "a share group's member is dead, and others have its partitions, when the capture ends",
+    110_362: "the same while another machine is gone, and the coordinator has moved",
+    130_113: "a static member's heir asks during a stall: it has nothing before the answer",
+    110_431: "a share group was deleted before a move that the next group's first request shows",
+    110_573: "a member is told that it is unknown after a move, and its session was over before that",
+    110_821: "the same of a classic group's",
+    120_298: "a static member's heir asks during a stall, with which the static member's session ends",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
 """Histories that a timeline was wrong about, and what they have."""

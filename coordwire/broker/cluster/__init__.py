@@ -8,6 +8,7 @@
     transaction_coordinators.py transaction coordinators over `__transaction_state`
     share_state_coordinators.py share coordinators over `__share_group_state`
     share_partitions.py         records in flight in share groups; share_sessions.py: their members' sessions
+    dead_letters.py             dead letter queues of share groups
     promise.py                  Promise: an answer that comes later; HandlerRun: a handler that awaits it
     fetch_sessions.py           fetch sessions of clients
     log_places.py               what a cluster needs of the place of its logs, and the place that is memory

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID, uuid4
 
+from coordwire.broker.cluster.dead_letters import DeadLetterQueues
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
 from coordwire.broker.cluster.log_places import LogPlace
@@ -32,8 +33,6 @@ from coordwire.broker.cluster.transaction_coordinators import TransactionCoordin
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.timers import Timers, earlier
 from coordwire.errors import counted
-
-__all__ = ["ClusterState"]
 
 _log = logging.getLogger("coordwire.broker")
 
@@ -63,7 +62,9 @@ class ClusterState(ClusterFacts):
         )
         self.replication = Replication(self, self._reload)
         self.share_states = ShareStateCoordinators(self, self.replication, self.share_state_topic)
-        self.share_partitions = SharePartitions(self, self.share_states)
+        self.share_partitions = SharePartitions(
+            self, self.share_states, DeadLetterQueues(self, self.replication)
+        )
         self.groups = GroupCoordinators(self, self.replication, self.offsets_topic, self.share_states.ask)
         self.transactions = TransactionCoordinators(
             self, self.replication, self.groups, self.transactions_topic
@@ -161,6 +162,11 @@ class ClusterState(ClusterFacts):
         self.logs.topic_changed(topic)
 
     def delete_topic(self, topic: ClusterTopic) -> None:
+        """Delete a topic; with an internal one goes what its coordinators know."""
+        if topic.name == OFFSETS_TOPIC:
+            self.groups.delete()
+        for partition in topic.partitions if topic.is_internal else ():
+            self._unload(partition)
         del self.topics[topic.name], self.topics_by_id[topic.id]
         alike = self.names_by_metric[metric_name(topic.name)]
         del alike[topic.name]
@@ -249,6 +255,13 @@ class ClusterState(ClusterFacts):
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:
             self.transactions.reload(partition.index)
+        elif partition.topic == SHARE_STATE_TOPIC:
+            self.share_states.unload(partition.index)
+
+    def _unload(self, partition: ClusterPartition) -> None:
+        """Have no node coordinate a partition."""
+        if partition.topic == TRANSACTIONS_TOPIC:
+            self.transactions.unload(partition.index)
         elif partition.topic == SHARE_STATE_TOPIC:
             self.share_states.unload(partition.index)
 

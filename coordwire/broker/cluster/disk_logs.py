@@ -39,13 +39,11 @@ from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
-from coordwire.broker.settings.released_features import Feature, features_of
+from coordwire.broker.settings.released_versions import Feature, features_of
 from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.records import Record, encode_batch
-
-__all__ = ["UNBOUNDED", "DiskLogs", "LogFlushes", "open_cluster"]
 
 UNBOUNDED = (1 << 63) - 1
 _LISTENER = "log-flush"

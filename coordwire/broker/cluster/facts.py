@@ -19,17 +19,10 @@ from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic, metr
 from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
-from coordwire.broker.settings.released_features import Feature, features_of
+from coordwire.broker.settings.released_versions import Feature, features_of
 from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
-
-__all__ = [
-    "ClusterFacts",
-    "ClusterNode",
-    "FeatureLevels",
-    "LogDirState",
-]
 
 
 class FeatureLevels:

@@ -13,8 +13,6 @@ from uuid import UUID
 from coordwire._dataclasses import dataclass
 from coordwire.messages.fetch import FetchPartition, PartitionData
 
-__all__ = ["FINAL_EPOCH", "FetchKey", "FetchSession", "FetchSessions"]
-
 FINAL_EPOCH = -1
 _HIGHEST = 0x7FFFFFFF
 _IDLE_MS = 120_000

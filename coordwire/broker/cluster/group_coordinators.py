@@ -2,7 +2,8 @@
 
 Strategy: `GroupCoordinator` divides requests and puts answers together; here are the nodes, the logs and the
 promises. Records are appended to their partition's log at once, where any consumer can read them. Rules: a
-partition is loaded when the first request for it comes. A node that does not lead it answers NOT_COORDINATOR.
+partition is loaded when the first request for it comes. A node that does not lead it answers NOT_COORDINATOR,
+as each does when the topic was deleted, until a client looks for a coordinator.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from coordwire.coordinator.timers import earlier
 from coordwire.errors import CoordwireError
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, ReadShareGroupStateSummaryRequest
 from coordwire.messages.keys import FACTS
-
-__all__ = ["GroupCoordinators", "PendingAnswer"]
 
 log = logging.getLogger("coordwire.broker")
 
@@ -85,6 +84,7 @@ class GroupCoordinators:
         self._nodes: dict[int, _NodeCoordinator] = {}
         self._holders: dict[int, int] = {}
         """The node that has a partition, or failed to load it."""
+        self._was_deleted = False
         self._contexts: dict[tuple[str | None, str], RequestContext] = {}
 
     # --- which coordinator ---
@@ -113,8 +113,9 @@ class GroupCoordinators:
         known = self._nodes.get(node)
         if known is None:
             facts = self._facts
+            topic = self._topic_for_requests()
             coordinator = GroupCoordinator(
-                partitions=len(self._topic().partitions),
+                partitions=facts.config.offsets_partitions if topic is None else len(topic.partitions),
                 now=facts.clock(),
                 config=facts.config.coordinator,
                 resolves_in_turns=True,
@@ -125,11 +126,16 @@ class GroupCoordinators:
             known = self._nodes[node] = _NodeCoordinator(coordinator)
         return known
 
+    def _topic_for_requests(self) -> ClusterTopic | None:
+        """The topic, which is made for a request unless it was deleted."""
+        return self._facts.topics.get(OFFSETS_TOPIC) if self._was_deleted else self._topic()
+
     def _take(self, node: int, index: int) -> None:
         """Let a node have a partition that it leads."""
-        partition = self._topic().partitions[index]
-        if partition.leader != node or index in self._holders:
+        topic = self._topic_for_requests()
+        if topic is None or topic.partitions[index].leader != node or index in self._holders:
             return
+        partition = topic.partitions[index]
         self._holders[index] = node
         known = self._of(node)
         try:
@@ -192,8 +198,13 @@ class GroupCoordinators:
         committed: bool,
         coordinator_epoch: int,
     ) -> Promise[int]:
-        """End a transaction in a partition of `__consumer_offsets`; 0 or an error code."""
-        node = self._topic().partitions[index].leader
+        """End a transaction in a partition of `__consumer_offsets`; 0 or an error code. Its offsets are gone
+        where the topic is.
+        """
+        topic = self._topic_for_requests()
+        if topic is None or index >= len(topic.partitions):
+            return Promise(0)
+        node = topic.partitions[index].leader
         self._take(node, index)
         known = self._of(node)
         ticket = known.coordinator.complete_transaction(
@@ -252,6 +263,12 @@ class GroupCoordinators:
             known = self._nodes[node]
             known.coordinator.unload(index, now=self._facts.clock())
             self._pump(known)
+
+    def delete(self) -> None:
+        """The topic is about to be deleted: what waits gets NOT_COORDINATOR."""
+        for index in list(self._holders):
+            self.unload(index)
+        self._was_deleted = True
 
     # --- time, topics, settings ---
 

@@ -15,8 +15,6 @@ from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.retention import DeletePolicy, LargerThan, OlderThan
 
-__all__ = ["clean_all", "clean_topic", "schedule"]
-
 log = logging.getLogger("coordwire.broker")
 
 _TIMER = "log-cleaning"

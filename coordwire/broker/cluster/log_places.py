@@ -11,8 +11,6 @@ from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.storage import MemoryStorage
 
-__all__ = ["LogDirectory", "LogPlace", "MemoryLogs"]
-
 
 class LogPlace(Protocol):
     """Where logs are, and what of the cluster outlives a restart. All may raise `OSError`."""

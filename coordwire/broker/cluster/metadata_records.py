@@ -25,8 +25,6 @@ from coordwire.messages import (
     TopicRecord,
 )
 
-__all__ = ["KnownPartition", "KnownTopic", "MetadataImage", "MetadataWriter", "first_records", "read"]
-
 _TYPES: dict[type[Message], tuple[int, int]] = {
     TopicRecord: (2, 0),
     PartitionRecord: (3, 1),

@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["HandlerRun", "Promise", "immediate_result"]
-
 T = TypeVar("T")
 
 

@@ -22,8 +22,6 @@ from coordwire.coordinator.effects import Append
 from coordwire.coordinator.transactions.effects import TransactionAppend
 from coordwire.enums import ErrorCode
 
-__all__ = ["Replication"]
-
 _log = logging.getLogger("coordwire.broker")
 
 

@@ -9,9 +9,11 @@ call returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
+from coordwire.broker.cluster.dead_letters import DeadLetterQueues
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.share_sessions import SessionKey, ShareSessions
 from coordwire.broker.cluster.share_state_coordinators import ShareStateCoordinators
@@ -20,6 +22,7 @@ from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.share_partition import (
     AcknowledgementBatch,
     AcknowledgementOutcome,
+    DeadLetters,
     SharePartition,
     SharePartitionConfig,
     StateBatch,
@@ -36,8 +39,6 @@ from coordwire.messages import (
 )
 from coordwire.messages import read_share_group_state as reading
 from coordwire.messages import write_share_group_state as writing
-
-__all__ = ["SharePartitionEntry", "SharePartitionFailed", "SharePartitions"]
 
 _UNKNOWN_START = -1
 _ENDING = frozenset(
@@ -95,9 +96,12 @@ class SharePartitionEntry:
 class SharePartitions:
     """The share partitions and sessions that there are. states: the share coordinators."""
 
-    def __init__(self, facts: ClusterFacts, states: ShareStateCoordinators) -> None:
+    def __init__(
+        self, facts: ClusterFacts, states: ShareStateCoordinators, dead_letters: DeadLetterQueues
+    ) -> None:
         self._facts = facts
         self._states = states
+        self._dead_letters = dead_letters
         self._entries: dict[str, dict[tuple[UUID, int], SharePartitionEntry]] = {}
         self._readers: dict[ClusterPartition, dict[str, SharePartitionEntry]] = {}
         """By partition, the entries of the groups that read it."""
@@ -118,7 +122,8 @@ class SharePartitions:
         if known is not None:
             return known
         now = self._facts.clock()
-        shared = SharePartition(self.config_of(group_id), now=now)
+        config = replace(self.config_of(group_id), resumes_archiving=self._dead_letters.are_known)
+        shared = SharePartition(config, now=now)
         request = ReadShareGroupStateRequest(
             group_id=group_id,
             topics=[
@@ -151,6 +156,7 @@ class SharePartitions:
         entry = SharePartitionEntry(group_id, topic_id, partition, shared)
         self._entries.setdefault(group_id, {})[entry.place] = entry
         self._readers.setdefault(partition, {})[group_id] = entry
+        self.settle(entry)
         return entry
 
     def config_of(self, group_id: str) -> SharePartitionConfig:
@@ -163,6 +169,7 @@ class SharePartitions:
             delivery_count_limit=settings.number("share.delivery.count.limit"),
             max_record_locks=settings.number("share.partition.max.record.locks"),
             renews=settings["share.renew.acknowledge.enable"] == "true",
+            has_dead_letters=self._dead_letters.is_wanted(group_id),
         )
 
     def reads_committed(self, group_id: str) -> bool:
@@ -214,11 +221,14 @@ class SharePartitions:
         return outcome.error_code, outcome.message
 
     def settle(self, entry: SharePartitionEntry) -> None:
-        """Write what a share partition wants written, and set its timer."""
+        """Write what a share partition wants written, dead letters too, and set its timer."""
         for effect in entry.shared.effects():
             if isinstance(effect, StateWrite):
                 code, message = self._write(entry, effect)
                 entry.shared.written(effect.number, code, message)
+            elif isinstance(effect, DeadLetters):
+                self._dead_letters.write(entry.group_id, entry.partition, effect)
+                entry.shared.archived(effect.number)
             else:
                 entry.outcomes[effect.ticket] = effect
         due = entry.shared.next_deadline()

@@ -15,8 +15,6 @@ from uuid import UUID
 
 from coordwire.messages.share_fetch import PartitionData
 
-__all__ = ["FINAL_EPOCH", "SessionKey", "ShareSession", "ShareSessions"]
-
 FINAL_EPOCH = -1
 _HIGHEST = 0x7FFFFFFF
 

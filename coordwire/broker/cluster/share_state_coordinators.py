@@ -28,8 +28,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, decode_log_record
 
-__all__ = ["ShareStateCoordinators"]
-
 _log = logging.getLogger("coordwire.broker")
 
 _TIMER = "share-states"

@@ -15,19 +15,8 @@ from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import AppendRules
 from coordwire.broker.settings.settings import Settings
 from coordwire.coordinator import partition_of
-from coordwire.coordinator.topics import INTERNAL_TOPICS, bad_name
+from coordwire.coordinator.topics import INTERNAL_TOPICS
 from coordwire.records.compression import Codec
-
-__all__ = [
-    "INTERNAL_TOPICS",
-    "OFFSETS_TOPIC",
-    "SHARE_STATE_TOPIC",
-    "TRANSACTIONS_TOPIC",
-    "ClusterPartition",
-    "ClusterTopic",
-    "bad_name",
-    "metric_name",
-]
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"

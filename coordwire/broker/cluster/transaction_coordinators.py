@@ -36,8 +36,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.describe_transactions import TransactionState
 
-__all__ = ["TransactionCoordinators"]
-
 log = logging.getLogger("coordwire.broker")
 
 _LOADING = {
@@ -97,7 +95,7 @@ class TransactionCoordinators:
         count = len(self._topic().partitions)
         if any(known.coordinator.partitions != count for known in self._nodes.values()):
             for index in list(self._holders):
-                self._unload(index)
+                self.unload(index)
             self._nodes.clear()
         known = self._nodes.get(node)
         if known is None:
@@ -132,7 +130,7 @@ class TransactionCoordinators:
             known.coordinator.unload(index)
         self._pump(known)
 
-    def _unload(self, index: int) -> None:
+    def unload(self, index: int) -> None:
         """Have no node coordinate a partition: what waits gets NOT_COORDINATOR."""
         node = self._holders.pop(index, None)
         if node is not None:
@@ -142,7 +140,7 @@ class TransactionCoordinators:
 
     def reload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
-        self._unload(index)
+        self.unload(index)
         partition = self._topic().partitions[index]
         if partition.log.end_offset:
             self._take(partition.leader, index)

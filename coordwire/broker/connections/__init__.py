@@ -1,8 +1,7 @@
 """Clients' connections, and what they share.
 
     client_link.py        one connection: bytes to requests, answers to bytes; link_state.py: its states
-    openings.py           what begins like another protocol
-    tls_reports.py        why TLS handshakes fail
+    other_protocols.py    what begins like another protocol; why TLS handshakes fail
     turns.py              which connection works next
     connection_memory.py  the bytes that all connections hold
     version_fit.py        answers in older versions, and in place of those that are too long

@@ -21,7 +21,7 @@ from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
-from coordwire.broker.connections.openings import other_protocol
+from coordwire.broker.connections.other_protocols import other_protocol
 from coordwire.broker.connections.turns import REQUEST, Turns
 from coordwire.broker.connections.version_fit import fit, fitted
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
@@ -33,7 +33,7 @@ from coordwire.broker.security.authentication import AuthenticationFailed, SaslM
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
-from coordwire.connection.lasting_client import LastingClient
+from coordwire.connection.kafka import LastingClient
 from coordwire.coordinator.apis import ALWAYS
 from coordwire.errors import EncodeError, UnsupportedVersion
 from coordwire.frames import RequestFrame
@@ -42,8 +42,6 @@ from coordwire.versions import ApiKey
 
 if TYPE_CHECKING:
     from coordwire.broker.connections.recorded_connection import ConnectionRecorder, RecordedConnection
-
-__all__ = ["ClientLink", "Hub"]
 
 log = logging.getLogger("coordwire.broker")
 

@@ -24,8 +24,6 @@ from typing import Protocol
 
 from coordwire.broker.injection.faulted_call import Timer
 
-__all__ = ["PATIENCE", "PROGRESS", "READ_SIZE", "ConnectionMemory", "Holder"]
-
 PATIENCE = 5.0
 """Seconds."""
 

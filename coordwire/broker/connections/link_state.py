@@ -22,8 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-__all__ = ["TRANSITIONS", "LinkState"]
-
 
 class LinkState(Enum):
     """The states of a connection: what it waits for.

@@ -28,15 +28,6 @@ from coordwire.frames import PREFIX
 from coordwire.messages.keys import FACTS
 from coordwire.spans import Span, show_body
 
-__all__ = [
-    "MOST_REQUESTS",
-    "BlankedFrames",
-    "ConnectionRecorder",
-    "RecordedConnection",
-    "Recording",
-    "recorder",
-]
-
 MOST_REQUESTS = 16 << 20
 """The bytes of requests that wait until their answers are recorded, all connections together."""
 

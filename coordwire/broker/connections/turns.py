@@ -14,8 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["REQUEST", "ROUND", "SLICE", "TURN", "TURN_MIN", "Turns", "Worker"]
-
 REQUEST = 1 << 12
 """The work of a request, without its bytes and those of its answer."""
 

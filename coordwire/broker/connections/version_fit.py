@@ -19,8 +19,6 @@ from coordwire.connection.events import RequestReceived
 from coordwire.enums import ErrorCode
 from coordwire.errors import EncodeError, OutOfRange
 
-__all__ = ["fit", "fitted", "refused"]
-
 log = logging.getLogger("coordwire.broker")
 
 

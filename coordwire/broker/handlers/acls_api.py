@@ -26,8 +26,6 @@ from coordwire.messages.create_acls import AclCreation, AclCreationResult
 from coordwire.messages.delete_acls import DeleteAclsFilter, DeleteAclsFilterResult, DeleteAclsMatchingAcl
 from coordwire.messages.describe_acls import AclDescription, DescribeAclsResource
 
-__all__ = ["create_acls", "delete_acls", "describe_acls"]
-
 _UNKNOWN = 0
 _DISABLED = "No Authorizer is configured."
 _EITHER = (AclPermissionType.DENY, AclPermissionType.ALLOW)

@@ -15,9 +15,6 @@ from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
-__all__ = ["ApiCall", "Handler", "HandlerResult", "InvalidRequest", "led_partition", "result_of"]
-
-
 _ANY_EPOCH = -1
 
 
@@ -49,7 +46,7 @@ class ApiCall:
     node: int
     request: Any
     version: int
-    client_id: str | None
+    client_id: str
     client_host: str
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
     memory: AnswerMemory | None = None

@@ -32,8 +32,6 @@ from coordwire.messages.alter_client_quotas import (
 )
 from coordwire.messages.describe_client_quotas import ComponentData, EntityData, EntryData, ValueData
 
-__all__ = ["alter_quotas", "describe_quotas", "push_telemetry", "telemetry_subscriptions"]
-
 # --- quotas ---
 
 

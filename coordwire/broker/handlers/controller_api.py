@@ -16,7 +16,7 @@ from uuid import UUID
 
 from coordwire.broker.cluster.facts import FeatureLevels
 from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.settings.released_features import METADATA_VERSION, QUORUM_VERSION
+from coordwire.broker.settings.released_versions import METADATA_VERSION, QUORUM_VERSION
 from coordwire.enums import ErrorCode, FeatureUpgradeType
 from coordwire.messages import (
     AddRaftVoterRequest,
@@ -41,15 +41,6 @@ from coordwire.messages.describe_quorum import (
     ReplicaState,
 )
 from coordwire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
-
-__all__ = [
-    "add_voter",
-    "describe_quorum",
-    "remove_voter",
-    "unregister_broker",
-    "unregister_controller",
-    "update_features",
-]
 
 # --- features ---
 

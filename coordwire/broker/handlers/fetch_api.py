@@ -33,8 +33,6 @@ from coordwire.messages.fetch import (
     PartitionData,
 )
 
-__all__ = ["fetch"]
-
 _TOPIC_IDS = 13
 _REPLICA_STATE = 15
 _NODE_ENDPOINTS = 16

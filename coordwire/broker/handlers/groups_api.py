@@ -21,8 +21,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.find_coordinator import Coordinator
 
-__all__ = ["find_coordinator", "groups"]
-
 
 def groups(call: ApiCall) -> Message | Coroutine[Any, None, Message]:
     coordinators = call.cluster.groups

@@ -16,9 +16,9 @@ from coordwire.broker.cluster.topics import (
     TRANSACTIONS_TOPIC,
     ClusterPartition,
     ClusterTopic,
-    bad_name,
 )
 from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.coordinator.topics import bad_name
 from coordwire.enums import EndpointType, ErrorCode
 from coordwire.messages import (
     DescribeClusterRequest,
@@ -39,8 +39,6 @@ from coordwire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-
-__all__ = ["describe_cluster", "describe_topic_partitions", "metadata"]
 
 _NOT_ASKED = -(1 << 31)
 _TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))

@@ -27,8 +27,6 @@ from coordwire.messages.list_offsets import (
 )
 from coordwire.messages.offset_for_leader_epoch import EpochEndOffset, OffsetForLeaderTopicResult
 
-__all__ = ["delete_records", "epoch_ends", "list_offsets"]
-
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING = (
     -1,
     -2,

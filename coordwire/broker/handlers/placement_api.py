@@ -44,14 +44,6 @@ from coordwire.messages.describe_log_dirs import (
 )
 from coordwire.messages.elect_leaders import PartitionResult, ReplicaElectionResult
 
-__all__ = [
-    "alter_log_dirs",
-    "alter_reassignments",
-    "describe_log_dirs",
-    "elect_leaders",
-    "list_reassignments",
-]
-
 # --- leaders and replicas ---
 
 

@@ -28,8 +28,6 @@ from coordwire.messages.produce import (
 )
 from coordwire.records import RecordBatch
 
-__all__ = ["has_error", "has_transactional", "produce"]
-
 _TOPIC_IDS = 13
 _ABORTABLE, _ADDED_BY_LEADER = 11, 12
 """Versions from which on a client knows TRANSACTION_ABORTABLE, and leaves AddPartitionsToTxn to leaders."""

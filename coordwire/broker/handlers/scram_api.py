@@ -30,8 +30,6 @@ from coordwire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-__all__ = ["alter_users", "describe_users"]
-
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _NUMBERS = {name: number for number, name in _MECHANISMS.items()}
 _FEWEST, _MOST = 4_096, 16_384

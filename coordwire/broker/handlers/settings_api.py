@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.cluster_state import ClusterState
-from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.settings.settings import (
     BROKER_DOCUMENTATION,
@@ -26,6 +25,7 @@ from coordwire.broker.settings.settings import (
     Settings,
     checked,
 )
+from coordwire.coordinator.topics import bad_name
 from coordwire.enums import AlterConfigOperation, ConfigResourceType, ConfigSource, ConfigType, ErrorCode
 from coordwire.messages import (
     AlterConfigsRequest,
@@ -51,16 +51,6 @@ from coordwire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
 )
 from coordwire.messages.list_config_resources import ConfigResource
-
-__all__ = [
-    "BrokerSetting",
-    "alter_settings",
-    "broker_settings",
-    "describe_settings",
-    "described_settings",
-    "incrementally_alter_settings",
-    "list_resources",
-]
 
 _LISTED = frozenset(
     {
@@ -174,6 +164,8 @@ def described_settings(
         own, fixed = settings.own.get(setting.name), settings.defaults.get(setting.name)
         if fixed == setting.default:
             fixed = None
+        if setting.is_internal and own is None:
+            continue
         source = (
             own_source
             if own is not None
@@ -482,6 +474,8 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
         groups.migration_policy.value, ConfigType.STRING
     )
     settings["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
+    tags = ",".join(groups.streams.rack_aware_assignment_tags)
+    settings["group.streams.rack.aware.assignment.tags"] = BrokerSetting(tags, ConfigType.LIST)
     settings["listeners"] = settings["advertised.listeners"] = BrokerSetting(
         listener, ConfigType.LIST, configured=True
     )

@@ -44,8 +44,6 @@ from coordwire.messages.share_fetch import (
 )
 from coordwire.records import ControlType, RecordBatch, batches
 
-__all__ = ["share_acknowledge", "share_fetch", "share_state"]
-
 _RENEWS_SINCE = 2
 _RENEW = 4
 _LONGEST_MEMBER_ID = 36

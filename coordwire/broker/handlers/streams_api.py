@@ -29,8 +29,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.streams_group_describe import DescribedGroup
 
-__all__ = ["describe_streams", "heartbeat_of_streams", "update_description"]
-
 _SHOWN = 3
 _FEATURE = "streams.version"
 

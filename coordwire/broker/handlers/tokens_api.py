@@ -19,8 +19,6 @@ from coordwire.messages import (
     RenewDelegationTokenResponse,
 )
 
-__all__ = ["create_token", "describe_tokens", "expire_token", "renew_token"]
-
 _USER = "User"
 _NEVER = -1
 """The times of a token that a broker has refused by itself."""

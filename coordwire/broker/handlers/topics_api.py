@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from coordwire.broker.cluster.cluster_state import ClusterState
-from coordwire.broker.cluster.topics import ClusterTopic, bad_name
+from coordwire.broker.cluster.topics import ClusterTopic
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.settings_api import described_settings
 from coordwire.broker.settings.settings import TOPIC_SETTINGS, BadSetting, checked
 from coordwire.coordinator import InternalTopic
+from coordwire.coordinator.topics import bad_name
 from coordwire.enums import ConfigSource, ErrorCode
 from coordwire.messages import (
     CreatePartitionsRequest,
@@ -31,8 +32,6 @@ from coordwire.messages.create_topics import (
     CreatableTopicResult,
 )
 from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
-
-__all__ = ["check_replicas", "create_internal_topics", "create_partitions", "create_topics", "delete_topics"]
 
 _DEFAULT = -1
 _MOST_PARTITIONS = 10_000
@@ -266,9 +265,6 @@ def _delete(
     elif topic is None:
         result.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         result.error_message = "This server does not host this topic-partition."
-    elif topic.is_internal:
-        result.error_code = int(ErrorCode.INVALID_REQUEST)
-        result.error_message = f"the internal topic {topic.name} holds the state of this broker"
     else:
         result.name, result.topic_id = topic.name, topic.id
         cluster.delete_topic(topic)

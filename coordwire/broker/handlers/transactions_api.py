@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from coordwire.broker.cluster.promise import Promise
-from coordwire.broker.cluster.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, bad_name
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.codec import Message
 from coordwire.coordinator.refusal import translated
+from coordwire.coordinator.topics import INTERNAL_TOPICS, bad_name
 from coordwire.coordinator.transactions import Place, TransactionCoordinator, TransactionOutcome
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -55,18 +56,6 @@ from coordwire.messages.write_txn_markers import (
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
 )
-
-__all__ = [
-    "add_offsets",
-    "add_partitions",
-    "commit_offsets",
-    "describe_producers",
-    "describe_transactions",
-    "end_transaction",
-    "init_producer_id",
-    "list_transactions",
-    "write_markers",
-]
 
 _KNOWS_FENCED = 2
 """From this version of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn on a client knows PRODUCER_FENCED."""

@@ -30,16 +30,6 @@ from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfi
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 from coordwire.records import ControlType, Header, Record, batches, encode_batch
 
-__all__ = [
-    "StoredRecord",
-    "Value",
-    "ask_coordinator",
-    "committed_offsets",
-    "make_topic",
-    "produce_records",
-    "read_records",
-]
-
 _DEFAULT = -1
 _VERSION = 7
 

@@ -26,8 +26,6 @@ from coordwire.messages import (
     DescribeGroupsRequest,
 )
 
-__all__ = ["GroupSnapshot", "GroupUnderTest", "MemberSnapshot"]
-
 _TIMEOUT = 10.0
 
 

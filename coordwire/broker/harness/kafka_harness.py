@@ -37,8 +37,6 @@ from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.codec.names import suggestion
 
-__all__ = ["Kafka", "ObservedTraffic"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

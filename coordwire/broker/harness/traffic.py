@@ -38,8 +38,6 @@ from coordwire.errors import counted
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry
 
-__all__ = ["Exchange", "LiveTraffic", "Traffic"]
-
 MOST = 64 << 20
 """So many bytes are kept, what a piece needs beside its own included."""
 

@@ -26,8 +26,6 @@ from coordwire.broker.cluster.log_cleaning import clean_all, clean_topic
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.broker.injection.waits import Settled, Waits
 
-__all__ = ["ClusterMoves"]
-
 T = TypeVar("T")
 
 _TIMEOUT = 10.0

@@ -21,8 +21,6 @@ from contextlib import suppress
 from coordwire.broker.injection.fault_rule import FaultRule, Incoming, parse_fault
 from coordwire.broker.injection.waits import Settled, Waits
 
-__all__ = ["FaultHandle", "FaultNotReached", "Faults"]
-
 _KEPT = 1_000
 _TIMEOUT = 10.0
 

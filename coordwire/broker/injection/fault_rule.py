@@ -36,8 +36,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.versions import ApiKey, api_name
 
-__all__ = ["AnyApi", "FaultRule", "FaultyRule", "Incoming", "parse_fault"]
-
 AnyApi = str | int | type[Message]
 """An API by its name, its key, or the class of its requests or responses."""
 

@@ -33,16 +33,6 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import FetchRequest
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "FaultedCall",
-    "FaultedRequest",
-    "FaultyLink",
-    "Timer",
-    "faulted",
-    "handles_of",
-    "request_subjects",
-]
-
 
 class FaultedRequest(Protocol):
     """A request on its way, as far as faults need it. refused: partitions of a Fetch that a fault refuses, by

@@ -37,8 +37,6 @@ from coordwire.messages.offset_fetch import (
 from coordwire.messages.produce import PartitionProduceResponse
 from coordwire.versions import ApiKey
 
-__all__ = ["level_of", "place_of", "refuse_element", "refuse_matching", "refused_response"]
-
 _SESSIONS = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,

@@ -20,8 +20,6 @@ from coordwire.codec.walk import fields_of
 from coordwire.enums import ConfigResourceType, CoordinatorType
 from coordwire.versions import ApiKey
 
-__all__ = ["CodePlace", "Level", "Subject", "code_places", "element_of", "identifying", "pruned", "subjects"]
-
 Level = Literal["request", "group", "transaction", "coordinator", "resource", "topic", "member", "partition"]
 """What an error code of a response is about, from the outside to the inside."""
 

@@ -16,8 +16,6 @@ import concurrent.futures
 from collections.abc import Callable, Generator
 from typing import Any, Generic, Self, TypeVar
 
-__all__ = ["Settled", "Waits"]
-
 T = TypeVar("T")
 
 

@@ -28,8 +28,6 @@ from coordwire.errors import CoordwireError
 from coordwire.segments.names import file_name, topic_partition
 from coordwire.segments.state_files import EPOCHS, METADATA
 
-__all__ = ["DataFolder", "DataFolderError", "check_partition", "remove_partition", "short_id", "write_file"]
-
 META = "meta.properties"
 LOCK = ".lock"
 CLEAN = ".kafka_cleanshutdown"

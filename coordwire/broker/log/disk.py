@@ -29,8 +29,6 @@ from coordwire.segments import AbortedTransaction, TransactionIndex, write_snaps
 from coordwire.segments.names import FileKind, file_name, log_name
 from coordwire.segments.state_files import EPOCHS
 
-__all__ = ["DiskStorage", "OpenSegment"]
-
 _KINDS: tuple[FileKind, ...] = ("index", "timeindex", "txnindex", "snapshot", "log")
 _INDEX, _TIME = Struct(">ii"), Struct(">qi")
 

@@ -29,8 +29,6 @@ from coordwire.segments.names import file_name, log_name
 from coordwire.segments.segment import producers_before
 from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs, read_metadata
 
-__all__ = ["create_log", "load_log", "read_topic_id"]
-
 
 def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0) -> PartitionLog:
     """A new log in a new folder. Raises `OSError`, also where the folder is there."""

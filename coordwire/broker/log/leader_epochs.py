@@ -9,8 +9,6 @@ from collections.abc import Iterable
 
 from coordwire.segments import EpochEntry
 
-__all__ = ["LeaderEpochs"]
-
 _NO_EPOCH = -1
 
 

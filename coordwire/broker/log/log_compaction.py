@@ -21,8 +21,6 @@ from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, RecordBatch, encode_batch
 from coordwire.segments import AbortedTransaction
 
-__all__ = ["compacted"]
-
 
 @dataclass(slots=True)
 class _Transactions:

@@ -28,8 +28,6 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, batches, control_record, encode_batch
 from coordwire.segments import AbortedTransaction
 
-__all__ = ["Appended", "FoundTime", "LoadedLog", "LogWatch", "PartitionLog", "Read"]
-
 _NO_TIMESTAMP = -1
 
 

@@ -17,8 +17,6 @@ from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch
 from coordwire.segments import AbortedTransaction, Producers
 
-__all__ = ["KeptBatch", "ProducerStates"]
-
 KEPT = 5
 """As many batches of a producer are remembered as it may have in flight."""
 

@@ -13,17 +13,6 @@ from typing import Protocol
 
 from coordwire._dataclasses import dataclass
 
-__all__ = [
-    "FURTHEST",
-    "DeletePolicy",
-    "LargerThan",
-    "LogSegment",
-    "ModifiedBefore",
-    "OlderThan",
-    "SegmentRules",
-    "count_deleted",
-]
-
 FURTHEST = (1 << 31) - 1
 """The largest offset in a segment, counted from its first: an index has 4 bytes for it."""
 

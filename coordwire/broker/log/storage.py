@@ -23,8 +23,6 @@ from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch
 from coordwire.segments import AbortedTransaction
 
-__all__ = ["BatchPlace", "BatchTable", "MemoryStorage", "Storage"]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:

@@ -20,8 +20,6 @@ from coordwire.records import Record, RecordBatch, backend, batches, encode_batc
 from coordwire.records.batch import APPEND_TIME, CRC_AT, CRC_FROM, LOG_APPEND_TIME
 from coordwire.records.compression import Codec
 
-__all__ = ["AppendRules", "RefusedRecords", "ValidBatch", "one_batch", "stamped", "validated"]
-
 
 class RefusedRecords(Exception):
     """Records that are not appended. records: index and reason of each one that is wrong."""

@@ -40,8 +40,6 @@ from coordwire.sasl import (
 )
 from coordwire.versions import ApiKey
 
-__all__ = ["AuthenticationFailed", "SaslMechanisms", "SaslSession"]
-
 _NO_BINDING = b"n,"
 _FIRST = frozenset({ApiKey.API_VERSIONS.value, ApiKey.SASL_HANDSHAKE.value})
 _BAD_TOKEN = b'{"status":"invalid_token"}'

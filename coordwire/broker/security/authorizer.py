@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 
-__all__ = ["Acl", "AclFilter", "Authorizer"]
-
 _WILDCARD = "*"
 _EVERYBODY = "User:*"
 

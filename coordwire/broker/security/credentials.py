@@ -21,8 +21,6 @@ from typing import Any
 
 from coordwire._dataclasses import dataclass
 
-__all__ = ["HASHES", "BadToken", "ScramCredential", "ScramCredentials", "read_token"]
-
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS = 4_096
 

@@ -33,8 +33,6 @@ from coordwire.messages import (
     SyncGroupRequest,
 )
 
-__all__ = ["GROUP_REQUESTS", "GroupService"]
-
 log = logging.getLogger("coordwire.server")
 
 GROUP_REQUESTS: tuple[type[Request], ...] = (
@@ -99,7 +97,7 @@ class GroupService:
             answer.cancel()
         self._waiting.clear()
 
-    async def handle(self, request: Message, version: int, client_id: str | None, host: str) -> Message:
+    async def handle(self, request: Message, version: int, client_id: str, host: str) -> Message:
         """The coordinator's answer to a request of a client at an address."""
         assert self._loop is not None
         context = RequestContext(client_id=client_id, client_host=f"/{host}", new_id=lambda: str(uuid4()))

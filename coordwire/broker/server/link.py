@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from coordwire.broker.connections.connection_memory import ConnectionMemory
-from coordwire.broker.connections.openings import other_protocol
+from coordwire.broker.connections.other_protocols import other_protocol
 from coordwire.broker.connections.turns import REQUEST, TURN
 from coordwire.broker.connections.version_fit import fitted
 from coordwire.codec import Message, Request, Response
@@ -28,14 +28,12 @@ from coordwire.connection.events import (
     FrameRefused,
     RequestReceived,
 )
-from coordwire.connection.lasting_client import LastingClient
+from coordwire.connection.kafka import LastingClient
 from coordwire.errors import UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.limits import limits
 from coordwire.messages import ApiVersionsResponse
 from coordwire.versions import ApiKey
-
-__all__ = ["Handler", "ServedApi", "ServerCall", "ServerHub", "ServerLink"]
 
 log = logging.getLogger("coordwire.server")
 
@@ -50,8 +48,8 @@ LAST_ANSWERS = 10.0
 class ServerCall:
     """What a handler gets beside the request: its version, and who sent it.
 
-    client_id: from the request's header. peer: the client's address. address: where the client reached the
-    server: what an answer with the server's own host and port has.
+    client_id: from the request's header, or empty. peer: the client's address. address: where the client
+    reached the server: what an answer with the server's own host and port has.
 
         >>> from coordwire.broker import ServerCall
         >>> ServerCall(version=9, client_id="till-3", peer=("192.0.2.7", 40100), address=("192.0.2.1", 9092))
@@ -59,7 +57,7 @@ class ServerCall:
     """
 
     version: int
-    client_id: str | None
+    client_id: str
     peer: tuple[str, int]
     address: tuple[str, int]
 

@@ -27,8 +27,6 @@ from coordwire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-__all__ = ["api_versions", "find_coordinator", "metadata"]
-
 
 def api_versions(
     request: ApiVersionsRequest, call: ServerCall, offered: Iterable[tuple[int, int, int]]

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
-from coordwire.broker.connections.tls_reports import reporting
+from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.server import node_answers
 from coordwire.broker.server.groups import GROUP_REQUESTS, GroupService
 from coordwire.broker.server.link import Handler, ServedApi, ServerCall, ServerLink
@@ -36,8 +36,6 @@ from coordwire.messages import (
     MetadataResponse,
 )
 from coordwire.versions import ApiKey, api_name
-
-__all__ = ["Handlers", "Server"]
 
 Handlers: TypeAlias = Mapping[type[Request[Any]], Handler]
 """Functions or coroutine functions by the class of the requests that they answer."""

@@ -15,8 +15,6 @@ from contextlib import suppress
 
 from coordwire.broker.server.link import ServerHub, ServerLink
 
-__all__ = ["accept", "listening"]
-
 log = logging.getLogger("coordwire.server")
 
 _BACKLOG = 100
@@ -56,7 +54,7 @@ async def _shake_hands(
 ) -> None:
     loop, is_made = asyncio.get_running_loop(), False
     try:
-        with suppress(OSError):  # tls_reports.py logs why
+        with suppress(OSError):  # other_protocols.py logs why
             await loop.connect_accepted_socket(lambda: link, client, ssl=context)
             is_made = True
     finally:

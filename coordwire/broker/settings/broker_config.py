@@ -19,8 +19,6 @@ from coordwire.coordinator import (
 from coordwire.coordinator.share_partition import SharePartitionConfig
 from coordwire.coordinator.transactions import TransactionConfig
 
-__all__ = ["BrokerConfig"]
-
 
 def _quick_coordinator() -> CoordinatorConfig:
     return CoordinatorConfig(

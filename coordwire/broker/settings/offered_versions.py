@@ -10,8 +10,6 @@ from coordwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from coordwire.messages.api_versions import ApiVersion
 from coordwire.versions import ApiKey
 
-__all__ = ["names_software", "offered_keys", "refused_versions", "versions_refusal"]
-
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 """What a client may call itself and its version."""
 

@@ -1,46 +1,26 @@
-"""The versions of APIs that each release of Apache Kafka offers.
+"""The versions of APIs that each release of Apache Kafka offers, and its features (KIP-584) with their
+levels.
 
 Strategy: for each API the releases that raised its newest version, which is what a broker of that release
 offers; before the first one it did not have the API. Rules: from 2.0 on; KIP-848's groups count from 4.0 on,
 where they are enabled unless switched off. The brokers are KRaft's where a release has both kinds. What Kafka
-4 dropped of the older versions is not offered for an older release either.
+4 dropped of the older versions is not offered for an older release either. Features: from 4.0 on; clients
+look for none before. The quorum has static voters, which is kraft.version 0, and the cluster is without
+eligible leader replicas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from coordwire.versions import ApiKey
 
-__all__ = ["RELEASES", "newest_versions", "risen_to"]
-
 RELEASES = (
-    "2.0",
-    "2.1",
-    "2.2",
-    "2.3",
-    "2.4",
-    "2.5",
-    "2.6",
-    "2.7",
-    "2.8",
-    "3.0",
-    "3.1",
-    "3.2",
-    "3.3",
-    "3.4",
-    "3.5",
-    "3.6",
-    "3.7",
-    "3.8",
-    "3.9",
-    "4.0",
-    "4.1",
-    "4.2",
-    "4.3",
-    "4.4",
-)
+    "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "3.0", "3.1", "3.2",
+    "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
+)  # fmt: skip
 
 _ORDER = {name: number for number, name in enumerate(RELEASES)}
 
@@ -146,3 +126,49 @@ def risen_to(steps: str, release: str) -> int | None:
         if _ORDER[since] <= _ORDER[release]:
             number = int(risen)
     return number
+
+
+METADATA_VERSION = "metadata.version"
+QUORUM_VERSION = "kraft.version"
+
+_OLDEST = {METADATA_VERSION: 7}
+"""The oldest levels that are supported, where they are not 0: of metadata.version 3.3-IV3."""
+
+
+class Feature(NamedTuple):
+    """The levels that are supported, the first and the newest, and the one by which a new cluster runs."""
+
+    first: int
+    newest: int
+    level: int
+
+
+_METADATA_LEVELS = "4.0:25 4.1:27 4.2:29 4.3:30 4.4:33"
+_SUPPORTED = {
+    "eligible.leader.replicas.version": "4.0:1",
+    "group.version": "4.0:1",
+    QUORUM_VERSION: "4.0:1",
+    METADATA_VERSION: _METADATA_LEVELS,
+    "share.version": "4.1:1 4.4:2",
+    "streams.version": "4.2:1",
+    "transaction.version": "4.0:2",
+}
+"""KIP-966, KIP-848, KIP-853, metadata.version, KIP-932 and KIP-1191, KIP-1071, KIP-890."""
+
+_FORMATTED = {
+    "group.version": "4.0:1",
+    METADATA_VERSION: _METADATA_LEVELS,
+    "share.version": "4.2:1 4.4:2",
+    "streams.version": "4.2:1",
+    "transaction.version": "4.0:2",
+}
+
+
+@cache
+def features_of(release: str) -> Mapping[str, Feature]:
+    """The features of a release, as "4.4", by name. Raises `ValueError` for one that is not known."""
+    return {
+        name: Feature(_OLDEST.get(name, 0), newest, risen_to(_FORMATTED.get(name, ""), release) or 0)
+        for name, steps in _SUPPORTED.items()
+        if (newest := risen_to(steps, release)) is not None
+    }

@@ -13,20 +13,6 @@ from collections.abc import Mapping
 from coordwire._dataclasses import dataclass
 from coordwire.enums import ConfigType
 
-__all__ = [
-    "BROKER_DOCUMENTATION",
-    "GROUP_DOCUMENTATION",
-    "GROUP_SETTINGS",
-    "METRICS_DOCUMENTATION",
-    "METRICS_SETTINGS",
-    "TOPIC_DOCUMENTATION",
-    "TOPIC_SETTINGS",
-    "BadSetting",
-    "Setting",
-    "Settings",
-    "checked",
-]
-
 _INT64 = (1 << 63) - 1
 _INT32 = (1 << 31) - 1
 
@@ -44,7 +30,8 @@ _REPLICAS = re.compile(r"\*|(?:\d+:\d+(?:,\d+:\d+)*)?")
 class Setting:
     """One setting. synonym: the broker's setting that is its default; choices: of a text or a list.
 
-    unset_synonym: the broker's setting of that name has no default of its own.
+    unset_synonym: the broker's setting of that name has no default of its own. is_internal: it is listed only
+    where it is set. repeats: whether a list may have an element twice.
     """
 
     name: str
@@ -55,6 +42,8 @@ class Setting:
     most: float = _INT64
     choices: tuple[str, ...] = ()
     unset_synonym: bool = False
+    is_internal: bool = False
+    repeats: bool = True
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
@@ -118,19 +107,38 @@ GROUP_SETTINGS = _table(
     ),
     Setting("consumer.heartbeat.interval.ms", _I, "5000", "group.consumer.heartbeat.interval.ms", 1, _INT32),
     Setting("consumer.session.timeout.ms", _I, "45000", "group.consumer.session.timeout.ms", 1, _INT32),
+    Setting(
+        "errors.deadletterqueue.copy.record.enable", _B, "false", "errors.deadletterqueue.copy.record.enable"
+    ),
+    Setting("errors.deadletterqueue.topic.name", _S, "", "errors.deadletterqueue.topic.name"),
     Setting("share.assignment.interval.ms", _I, "1000", "group.share.assignment.interval.ms", 0, 15_000),
-    Setting("share.auto.offset.reset", _T, "latest"),
+    Setting("share.auto.offset.reset", _S, "latest", "share.auto.offset.reset"),
     Setting("share.delivery.count.limit", _I, "5", "group.share.delivery.count.limit", 2, 10),
     Setting("share.heartbeat.interval.ms", _I, "5000", "group.share.heartbeat.interval.ms", 1, 15_000),
-    Setting("share.isolation.level", _T, "read_uncommitted", choices=("read_committed", "read_uncommitted")),
+    Setting(
+        "share.isolation.level",
+        _S,
+        "read_uncommitted",
+        "share.isolation.level",
+        choices=("read_committed", "read_uncommitted"),
+    ),
     Setting(
         "share.partition.max.record.locks", _I, "2000", "group.share.partition.max.record.locks", 100, 10_000
     ),
     Setting(
         "share.record.lock.duration.ms", _I, "30000", "group.share.record.lock.duration.ms", 1_000, 3_600_000
     ),
-    Setting("share.renew.acknowledge.enable", _B, "true"),
+    Setting("share.renew.acknowledge.enable", _B, "true", "share.renew.acknowledge.enable"),
     Setting("share.session.timeout.ms", _I, "45000", "group.share.session.timeout.ms", 1, _INT32),
+    Setting(
+        "streams.acceptable.recovery.lag",
+        _L,
+        "10000",
+        "group.streams.acceptable.recovery.lag",
+        0,
+        is_internal=True,
+    ),
+    Setting("streams.assignor.name", _S, "sticky", "group.streams.assignors", choices=("sticky",)),
     Setting("streams.assignment.interval.ms", _I, "1000", "group.streams.assignment.interval.ms", 0, 15_000),
     Setting("streams.heartbeat.interval.ms", _I, "5000", "group.streams.heartbeat.interval.ms", 1, _INT32),
     Setting(
@@ -142,7 +150,23 @@ GROUP_SETTINGS = _table(
         _INT32,
     ),
     Setting("streams.num.standby.replicas", _I, "0", "group.streams.num.standby.replicas", 0, 2),
+    Setting(
+        "streams.rack.aware.assignment.tags",
+        _T,
+        "",
+        "group.streams.rack.aware.assignment.tags",
+        repeats=False,
+    ),
     Setting("streams.session.timeout.ms", _I, "45000", "group.streams.session.timeout.ms", 1, _INT32),
+    Setting(
+        "streams.task.offset.interval.ms",
+        _I,
+        "60000",
+        "group.streams.task.offset.interval.ms",
+        1,
+        _INT32,
+        is_internal=True,
+    ),
 )
 
 
@@ -178,6 +202,8 @@ def checked(table: Mapping[str, Setting], name: str, value: str, *, of: str = "t
         text = text.lower()
     elif setting.type is ConfigType.LIST and text:
         items = [element.strip() for element in text.split(",")]
+        if not setting.repeats and len(set(items)) < len(items):
+            raise BadSetting(f"{name} must not contain duplicate tag keys.")
         if "" in items:
             raise BadSetting(f"Configuration '{name}' values must not be empty.")
         if name.endswith(_THROTTLED) and not _REPLICAS.fullmatch(text):
@@ -191,6 +217,8 @@ def checked(table: Mapping[str, Setting], name: str, value: str, *, of: str = "t
                 raise BadSetting(_not_a_choice(setting, item))
     elif setting.type is ConfigType.STRING and setting.choices and text not in setting.choices:
         raise BadSetting(_not_a_choice(setting, text))
+    if name == "errors.deadletterqueue.topic.name" and text.startswith("__"):
+        raise BadSetting(f"{name}: DLQ topic name must not start with '__'")
     if name == "remote.storage.enable" and text == "true":
         raise BadSetting(
             "Tiered Storage functionality is disabled in the broker."
@@ -293,6 +321,8 @@ GROUP_DOCUMENTATION: Mapping[str, str] = {
     "consumer.heartbeat.interval.ms": "The time between two heartbeats of a consumer group's member, in ms.",
     "consumer.session.timeout.ms":
         "The time without a heartbeat after which a consumer group's member is removed, in ms.",
+    "errors.deadletterqueue.copy.record.enable": "Whether dead letters copy a record's key and value.",
+    "errors.deadletterqueue.topic.name": "The topic of a share group's dead letters; empty for none.",
     "share.assignment.interval.ms": "The shortest time between a share group's assignments, in ms.",
     "share.auto.offset.reset":
         "Where a share group begins that has no position: latest, earliest, or by_duration.",
@@ -306,13 +336,19 @@ GROUP_DOCUMENTATION: Mapping[str, str] = {
     "share.renew.acknowledge.enable": "Whether members of a share group may renew their hold of a record.",
     "share.session.timeout.ms":
         "The time without a heartbeat after which a share group's member is removed, in ms.",
+    "streams.acceptable.recovery.lag":
+        "How many offsets a task of a streams group may lack and still count as caught up.",
+    "streams.assignor.name": "The assignor of a streams group's tasks.",
     "streams.assignment.interval.ms": "The shortest time between a streams group's assignments, in ms.",
     "streams.heartbeat.interval.ms": "The time between two heartbeats of a streams group's member, in ms.",
     "streams.initial.rebalance.delay.ms":
         "How long a new streams group waits for more members before its first assignment, in ms.",
     "streams.num.standby.replicas": "The number of standby tasks of each task with state.",
+    "streams.rack.aware.assignment.tags": "The keys of clients' tags by which standby tasks are spread.",
     "streams.session.timeout.ms":
         "The time without a heartbeat after which a streams group's member is removed, in ms.",
+    "streams.task.offset.interval.ms":
+        "The time between two reports of its tasks' offsets by a streams group's member, in ms.",
 }  # fmt: skip
 
 METRICS_DOCUMENTATION: Mapping[str, str] = {
@@ -340,6 +376,7 @@ BROKER_DOCUMENTATION: Mapping[str, str] = {
     "group.streams.initial.rebalance.delay.ms": GROUP_DOCUMENTATION["streams.initial.rebalance.delay.ms"],
     "group.streams.max.size": "The largest number of members of a streams group.",
     "group.streams.num.standby.replicas": GROUP_DOCUMENTATION["streams.num.standby.replicas"],
+    "group.streams.rack.aware.assignment.tags": GROUP_DOCUMENTATION["streams.rack.aware.assignment.tags"],
     "group.streams.session.timeout.ms": GROUP_DOCUMENTATION["streams.session.timeout.ms"],
     "group.initial.rebalance.delay.ms":
         "How long the first rebalance of an empty classic group waits for more members, in ms.",

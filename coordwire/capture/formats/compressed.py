@@ -12,16 +12,6 @@ Several members, streams or frames in a row are one content, zeros after them pa
 
 from __future__ import annotations
 
-__all__ = [
-    "SUFFIXES",
-    "Compression",
-    "Decompressed",
-    "decompressed",
-    "fault_of",
-    "find_compression",
-    "is_decompressed",
-]
-
 import io
 import zlib
 from collections.abc import Callable

@@ -27,22 +27,6 @@ from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
-__all__ = [
-    "HexFrame",
-    "HexLine",
-    "NotHex",
-    "OdStart",
-    "count_digits",
-    "dump_bytes",
-    "find_od_offset",
-    "find_offset",
-    "is_whole",
-    "looks_like_hexdump",
-    "opens_dump",
-    "plain_bytes",
-    "read_frames",
-]
-
 # An offset: 4 digits or more, then a colon, a wide gap, or nothing (the last line of hexdump -C).
 _OFFSET = re.compile(r"\s*(?:0[xX])?([0-9a-fA-F]{4,16})(:(?=\s)|(?=\s{2})|(?=\s*$))")
 _OD = re.compile(r"([0-9a-fA-F]{6,8})((?: [0-9a-fA-F]{2})+\s*|\s*)$")

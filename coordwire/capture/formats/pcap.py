@@ -29,8 +29,6 @@ from coordwire.capture.formats.pcapng import SECTION, read_pcapng
 from coordwire.capture.formats.source import InputWindow, Packet, Readable, Walks
 from coordwire.errors import Malformed, UnreadableRange
 
-__all__ = ["CLOSED", "MAGICS", "RESET", "Ends", "as_pcap", "pcap_parts", "pcapng_parts", "read_packets"]
-
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
 MAGICS = {
     b"\xa1\xb2\xc3\xd4": (">", 1000, 16),
@@ -51,21 +49,27 @@ _new = tuple.__new__  # a call less than that of the class
 
 @overload
 def read_packets(
-    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
+    stream: Readable | InputWindow, *, counts: CaptureCounts | None = None
 ) -> Iterator[Packet | UnreadableRange]: ...
 @overload
 def read_packets(
-    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None, walks: Walks | None
+    stream: Readable | InputWindow,
+    *,
+    counts: CaptureCounts | None = None,
+    walks: Walks | None,
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]: ...
 def read_packets(
-    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None, walks: Walks | None = None
+    stream: Readable | InputWindow,
+    *,
+    counts: CaptureCounts | None = None,
+    walks: Walks | None = None,
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
-    head: bytes that were read from the stream already. walks: take what they can; what they made of it comes
-    in its place. Raises `Malformed` for what is not a capture.
+    walks: take what they can; what they made of it comes in its place. Raises `Malformed` for what is not a
+    capture.
     """
-    source = InputWindow(stream, head)
+    source = stream if isinstance(stream, InputWindow) else InputWindow(stream)
     counts = CaptureCounts() if counts is None else counts
     source.grow(0, FILE_HEADER)
     magic = source.buffer[:4]

@@ -9,10 +9,6 @@ whose lengths agree. Why dpkt doesn't do it: see `coordwire.capture.formats.pcap
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = ["SECTION", "read_pcapng"]
-
 import re
 import struct
 from collections.abc import Iterator
@@ -21,7 +17,7 @@ from typing import NamedTuple
 
 from coordwire.capture.flows import CaptureCounts, Chunk
 from coordwire.capture.formats.source import InputWindow, Packet, Walks
-from coordwire.errors import Malformed, UnreadableRange
+from coordwire.errors import Malformed, UnreadableRange, counted
 
 SECTION = b"\x0a\x0d\x0d\x0a"
 ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from coordwire._speedups._native import PacketWalk
 
-__all__ = ["InputWindow", "Packet", "Readable", "Walks"]
-
 BLOCK = 256 << 10
 
 
@@ -47,14 +45,18 @@ class Packet(NamedTuple):
 
 
 class InputWindow:
-    """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing after it."""
+    """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing after it.
+    pause: called where the stream pauses within what was asked for: goes on with it, if there is more."""
 
-    __slots__ = ("_read", "base", "buffer", "ended")
+    __slots__ = ("_pause", "_read", "base", "buffer", "ended")
 
-    def __init__(self, stream: Readable, head: bytes = b"") -> None:
+    def __init__(
+        self, stream: Readable, head: bytes = b"", base: int = 0, pause: Callable[[], bool] | None = None
+    ) -> None:
         self._read: Callable[[int], bytes | None] = getattr(stream, "read1", stream.read)
+        self._pause = pause
         self.buffer = head
-        self.base = 0
+        self.base = base
         self.ended = False
 
     def grow(self, start: int, need: int) -> bool:
@@ -66,7 +68,7 @@ class InputWindow:
             if part:
                 parts.append(part)
                 have += len(part)
-            else:
+            elif not (have and self._pause is not None and self._pause()):
                 self.ended = True
         self.buffer = b"".join(parts)
         self.base += start

@@ -33,9 +33,6 @@ from coordwire.limits import limits
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS, Log
 from coordwire.messages.secret_paths import SECRET_PATHS
 
-__all__ = ["is_open_config"]
-
-
 FIELDS = SECRET_PATHS
 """Where secrets are, by message, as the schemas mark them. A field called `value` is one only beside a name
 that isn't known to be that of an open config."""

@@ -14,20 +14,6 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
-__all__ = [
-    "ACK",
-    "FIN",
-    "RST",
-    "SYN",
-    "TcpSegment",
-    "endpoints",
-    "find_network",
-    "read_segments",
-    "reverse_key",
-]
-
 import struct
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -36,7 +22,7 @@ from typing import NamedTuple, overload
 
 from coordwire.capture.flows import CaptureCounts, Chunk, NetworkAddress
 from coordwire.capture.formats.source import Packet
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 ETHERNET = 1
@@ -84,19 +70,25 @@ class _Bad(Exception):
 
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange], counts: CaptureCounts | None = None, *, ends: bool = True
 ) -> Iterator[TcpSegment | UnreadableRange]: ...
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]],
+    counts: CaptureCounts | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]: ...
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]],
+    counts: CaptureCounts | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]:
     """The TCP segments of the packets, in order, and what couldn't be read. Chunks that were made of packets
-    already are passed on."""
+    already are passed on. ends: whether the input ends with the packets."""
     counts = CaptureCounts() if counts is None else counts
-    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
+    foreign = counts.foreign  # a run of packets of one unknown link type, reported as one
     for packet in packets:
         if type(packet) is list or type(packet) is UnreadableRange:
             if foreign is not None:
@@ -159,8 +151,10 @@ def read_segments(
             continue
         counts.segments += 1
         yield segment
-    if foreign is not None:
+    if ends and foreign is not None:
         yield foreign
+        foreign = None
+    counts.foreign = foreign
 
 
 def _pass_over(counts: CaptureCounts, protocol: str) -> None:

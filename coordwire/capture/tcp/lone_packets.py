@@ -9,8 +9,6 @@ one, is reported with its endpoints.
 
 from __future__ import annotations
 
-__all__ = ["LonePackets", "PacketFrame", "find_link"]
-
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -46,8 +46,6 @@ from coordwire.capture.flows import (
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, TcpSegment, endpoints, reverse_key
 from coordwire.errors import UnreadableRange
 
-__all__ = ["MASK", "FlowTable", "HalfStream", "Piece", "distance", "hole_end", "piece_start", "reassemble"]
-
 MASK = 0xFFFFFFFF
 
 
@@ -179,18 +177,24 @@ _flow, _opened, _gap, _closed = row_maker(Flow), row_maker(Opened), row_maker(Ga
 
 @overload
 def reassemble(
-    segments: Iterable[TcpSegment | UnreadableRange], table: FlowTable | None = None
+    segments: Iterable[TcpSegment | UnreadableRange], table: FlowTable | None = None, *, ends: bool = True
 ) -> Iterator[Event]: ...
 @overload
 def reassemble(
-    segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]], table: FlowTable | None = None
+    segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]],
+    table: FlowTable | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[Event | list[Chunk]]: ...
 def reassemble(
     segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]],
     table: FlowTable | None = None,
+    *,
+    ends: bool = True,
 ) -> Iterator[Event | list[Chunk]]:
     """The streams of the segments, event by event in the order of the capture. Chunks that were made already
-    are of connections in this table, and are passed on."""
+    are of connections in this table, and are passed on. ends: whether the input ends with the segments, and
+    its flows with it; else the table goes on with the next ones."""
     table = FlowTable() if table is None else table
     find = table.halves.get
     for segment in segments:
@@ -220,7 +224,8 @@ def reassemble(
                 yield Chunk(half.flow, time_ns, offset, payload, packet)
         else:
             yield from table.receive(segment, half)
-    yield from table.end()
+    if ends:
+        yield from table.end()
 
 
 class FlowTable:
@@ -242,7 +247,7 @@ class FlowTable:
         self._window = window
         self._most_held = budget
         self._held_bytes = 0
-        self._stalled: OrderedDict[int, HalfStream] = OrderedDict()
+        self._stalled: OrderedDict[HalfStream, None] = OrderedDict()
         self._flows = flows
         self._connections = 0
         self._streams = 0
@@ -421,7 +426,7 @@ class FlowTable:
             while len(half.pieces) > SEGMENTS or half.weight > self._window:
                 yield from self._give_up(half, time_ns, FULL)
             while self._held_bytes > self._most_held:
-                longest = next(iter(self._stalled.values()))
+                longest = next(iter(self._stalled))
                 yield from self._give_up(longest, time_ns, FULL)
                 if longest is not half:
                     yield from self._settle(longest, time_ns)
@@ -469,11 +474,11 @@ class FlowTable:
     def _weigh(self, half: HalfStream, size: int) -> None:
         """Count what is held; which flows hold anything, in the order in which they began to."""
         if not half.weight:
-            self._stalled[id(half)] = half
+            self._stalled[half] = None
         half.weight += size
         self._held_bytes += size
         if not half.weight:
-            del self._stalled[id(half)]
+            del self._stalled[half]
 
     # --- holes and ends
 

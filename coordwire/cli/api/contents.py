@@ -17,8 +17,6 @@ from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS
 
-__all__ = ["API", "PageEntry", "entries"]
-
 API = "APIs"
 HEADERS = "Headers"
 TYPES = "Data types"

@@ -14,8 +14,6 @@ from typing import Any
 
 from coordwire.cli.api.fields import default_note, entity_note
 
-__all__ = ["describe_text", "diff_text", "list_text", "others_text", "wrap"]
-
 Form = dict[str, Any]
 _ARTICLES = {
     "controller": "the controller",

@@ -19,8 +19,6 @@ from coordwire.codec.walk import layout_of
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
-__all__ = ["WORDS", "LayoutLine", "layout", "layout_text", "lines"]
-
 Form = dict[str, Any]
 WIDEST = 40
 """Columns of names and of words; what is wider moves its line's text."""

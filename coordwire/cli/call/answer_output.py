@@ -36,8 +36,6 @@ from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.messages.keys import FACTS
 from coordwire.versions import VersionRange, api_name, known_versions
 
-__all__ = ["AnswerOutput", "report_nothing", "write_table", "write_versions"]
-
 _DIGITS = 3
 _TOGETHER = "\xa0"
 """A space at which no line is broken."""

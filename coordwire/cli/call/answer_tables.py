@@ -20,8 +20,6 @@ from coordwire.codec.fields import Field
 from coordwire.codec.walk import fields_of
 from coordwire.enums import meaning
 
-__all__ = ["Table", "is_list", "lines", "tables"]
-
 _GAP = 2
 _HIDDEN = "(hidden)"
 

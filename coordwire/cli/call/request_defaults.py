@@ -19,8 +19,6 @@ from coordwire.codec.walk import fields_of
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 from coordwire.messages.keys import FACTS
 
-__all__ = ["MEANT", "NEEDED", "check_needed", "fresh", "switch_of"]
-
 S = TypeVar("S", bound=Struct)
 
 MEANT: dict[str, dict[str, Any]] = {

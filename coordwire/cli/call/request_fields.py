@@ -35,8 +35,6 @@ from coordwire.enums import enum_of
 from coordwire.errors import EncodeError
 from coordwire.jsonform import from_json
 
-__all__ = ["field_names", "filled", "request_of"]
-
 _STEP = re.compile(r"(?P<name>\w+)(?:\[(?P<index>\d{1,6})\])?")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _KEYS = ("topic_name", "group_id", "transactional_id", "broker_id")

@@ -32,8 +32,6 @@ from coordwire.versions import ApiKey
 if TYPE_CHECKING:
     from coordwire.client import SyncClient
 
-__all__ = ["LAG", "VERBS", "Verb", "committed", "group_ids", "lag", "spelled"]
-
 
 class Verb(NamedTuple):
     """api: what is asked; path: the list of its answer, with its columns; words: the fields for a name."""

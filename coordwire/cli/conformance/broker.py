@@ -14,10 +14,8 @@ from coordwire.cli.conformance import run_options
 
 if TYPE_CHECKING:
     from coordwire.client import ClientSettings
-    from coordwire.conformance.broker.cases import BrokerCase
+    from coordwire.conformance.broker.stage import BrokerCase
     from coordwire.conformance.results import KnownFailures, Results
-
-__all__ = ["configure", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

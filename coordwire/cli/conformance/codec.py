@@ -12,10 +12,8 @@ from coordwire.cli import Failure, cluster_options
 from coordwire.cli.conformance import run_options
 from coordwire.conformance.codec.process import CodecDied, CodecProcess
 from coordwire.conformance.codec.run import judged
-from coordwire.conformance.codec.vectors import Vector, vectors
+from coordwire.conformance.codec.verdicts import Vector, vectors
 from coordwire.conformance.results import KnownFailures, Results
-
-__all__ = ["configure", "run"]
 
 _SIZES = {"": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
 

@@ -11,8 +11,6 @@ from coordwire.cli import Failure, progress
 from coordwire.conformance.reports import as_json, as_junit, summary
 from coordwire.conformance.results import CaseResult, KnownFailures, Results
 
-__all__ = ["collect", "configure", "finish", "known_failures"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

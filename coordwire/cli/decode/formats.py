@@ -6,8 +6,6 @@ terminal does; a format's module is imported when it is chosen.
 
 from __future__ import annotations
 
-__all__ = ["NAMING", "DecodeFormat", "choose_format", "configure", "name_of"]
-
 import argparse
 import sys
 from typing import Any, Protocol

@@ -14,8 +14,6 @@ after its input.
 
 from __future__ import annotations
 
-__all__ = ["InputReading", "is_possible", "read_all"]
-
 import os
 import shutil
 import signal

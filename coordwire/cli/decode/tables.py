@@ -23,8 +23,6 @@ from coordwire.errors import CoordwireError, DecodeError
 if TYPE_CHECKING:
     from coordwire.tables.local import TablesFormat
 
-__all__ = ["FORMATS", "configure", "opened_chain", "writes_tables", "writing"]
-
 FORMATS = ("csv", "parquet")
 
 

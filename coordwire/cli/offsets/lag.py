@@ -7,8 +7,6 @@ is 1.
 
 from __future__ import annotations
 
-__all__ = ["run"]
-
 import argparse
 import json
 import sys

@@ -1,7 +1,6 @@
 """`coordwire rehearse`: the upgrade of a recorded classic group to the consumer protocol, before it is done.
 
-rehearsal_text.py   the verdict, the table and the advice as lines
-rehearsal_json.py   the same for programs
+rehearsal_output.py   the verdict, the table and the advice: as lines, and for programs
 
 Rules: the same command gives the same bytes. Status 0: the upgrade goes through in every order on every
 release; 1: it does not; 2: usage or I/O.
@@ -83,11 +82,11 @@ def run(options: argparse.Namespace) -> int:
     progress.end()
     write = line_writer()
     if options.format == "json":
-        from coordwire.cli.rehearse.rehearsal_json import form
+        from coordwire.cli.rehearse.rehearsal_output import form
 
         write([[(json.dumps(form(rehearsal)), "plain")]])
     else:
-        from coordwire.cli.rehearse.rehearsal_text import lines
+        from coordwire.cli.rehearse.rehearsal_output import lines
 
         write(lines(rehearsal))
     return 0 if rehearsal.succeeds else 1

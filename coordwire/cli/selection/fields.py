@@ -25,9 +25,10 @@ from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.named_groups import groups
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, shown_text, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
-from coordwire.cli.selection.names import TopicNames, groups, members
+from coordwire.cli.selection.names import TopicNames, members
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.names import suggestion
 from coordwire.codec.walk import entity_values, fields_of, layout_of

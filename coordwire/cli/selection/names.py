@@ -36,19 +36,6 @@ from coordwire.codec.walk import FieldSelection, entity_values
 from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
 
-__all__ = [
-    "HELP",
-    "Find",
-    "Names",
-    "api",
-    "apis",
-    "entry_clients",
-    "entry_groups",
-    "entry_members",
-    "groups",
-    "members",
-]
-
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
 """For the help of options."""
 

@@ -7,8 +7,6 @@ line are bounded; nothing is counted without a filter, or after an item has matc
 
 from __future__ import annotations
 
-__all__ = ["Survey", "SurveyCounts"]
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

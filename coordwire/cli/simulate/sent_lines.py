@@ -20,8 +20,6 @@ from coordwire.cli.terminal import columns
 from coordwire.connection.dialect import KAFKA
 from coordwire.designs.simulator.sent_messages import SentMessage
 
-__all__ = ["MOST_MESSAGES", "sent_forms", "sent_lines"]
-
 MOST_MESSAGES = 1_000
 """So many have a line."""
 

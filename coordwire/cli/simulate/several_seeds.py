@@ -18,8 +18,6 @@ from coordwire.capture.printable import Pieces
 from coordwire.designs.simulator.runs import METADATA_MS, SimulatedRun
 from coordwire.timeline.story.wording import count
 
-__all__ = ["SeedFigures", "closing_lines", "forms", "opening_lines", "run_figures", "run_line"]
-
 PERCENTS = {"p50": 50, "p95": 95, "p99": 99, "most": 100}
 ALONE_SESSIONS, ALONE_MS = 5, 30_000
 """Session timeouts, and milliseconds, without a fault, after which a run is judged; after a change of a topic

@@ -21,8 +21,6 @@ from coordwire.designs.simulator.runs import (
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.story.wording import count, ranges
 
-__all__ = ["lines", "run_sizes"]
-
 MOST_MEMBERS = 12
 """So many members have a line each."""
 

@@ -8,8 +8,6 @@ reported at the end.
 
 from __future__ import annotations
 
-__all__ = ["TimelineInputs"]
-
 import argparse
 import heapq
 import io

@@ -9,8 +9,6 @@ wait are bounded; into a pipe go lines alone. The story itself is written at the
 
 from __future__ import annotations
 
-__all__ = ["LiveStory"]
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

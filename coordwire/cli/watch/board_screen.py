@@ -20,8 +20,6 @@ from coordwire.cli.watch.group_board import GroupBoard, GroupView
 from coordwire.cli.watch.problems import Problem, Problems
 from coordwire.timeline.story.wording import count, duration
 
-__all__ = ["BoardScreen", "open_screen"]
-
 MOST_PROBLEMS = 10
 MOST_MEMBERS = 8
 """So many members of a group are named."""

@@ -27,8 +27,6 @@ from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.evidence import remember
 
-__all__ = ["Backoff", "ClusterReader", "NodeReply", "meaning_of"]
-
 PATIENCE_S = 1.0
 """How long `exchange` waits for the nodes that it asks."""
 

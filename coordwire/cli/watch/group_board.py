@@ -39,8 +39,6 @@ from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.wording import clock
 from coordwire.timeline.totals import GroupStory, StoryKey, story_key
 
-__all__ = ["GroupBoard", "GroupView", "KnownLag", "MetricsServer"]
-
 MOST_GROUPS = 100_000
 MOST_PARTITIONS = 100_000
 MOST_MEMBERS = 10_000

@@ -33,8 +33,6 @@ from coordwire.records import batches
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
 
-__all__ = ["OffsetsFollower"]
-
 T = TypeVar("T")
 
 TOPIC = "__consumer_offsets"

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-__all__ = ["Problem", "ProblemKind", "ProblemSubject", "Problems"]
-
 ProblemKind = Literal["cluster", "broker", "log", "end", "tap"]
 """The cluster's topics and leaders; one broker; a partition of the groups' log, or all of it; the end of a
 partition that a group has committed an offset of; the capture of a tap."""

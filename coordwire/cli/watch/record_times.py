@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from coordwire.timeline.events import TopicPartition
 
-__all__ = ["ListOffsets", "RecordTimes"]
-
 MOST_REQUESTS = 20
 """In one look."""
 

@@ -19,8 +19,6 @@ from coordwire.errors import CoordwireError, Malformed
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.timeline import timeline
 
-__all__ = ["TapFollower"]
-
 MOST_EVENTS = 10_000
 _PAUSE = 0.1
 """Seconds between two looks at the file's end."""

@@ -1,7 +1,7 @@
 """A broker, judged by cases over the network.
 
-    cases.py             a case: its address, its document, what is asked, and the rule that is checked
-    stage.py             what a case works with: clients, names, topics, checks; it removes what it made
+    stage.py             a case: its address, its document, its rule; what it works with: clients, names,
+                         topics, checks; it removes what it made
     run.py               all of a run
     framing.py           frames and versions
     classic_groups.py    groups of the classic protocol

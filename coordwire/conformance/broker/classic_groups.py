@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordwire.client import Client
-from coordwire.conformance.broker.cases import case
-from coordwire.conformance.broker.stage import Stage, code_name
-
-__all__ = ["GenerationMember", "join", "joined", "joined_pair", "rejoined"]
+from coordwire.conformance.broker.stage import Stage, case, code_name
 
 KIP_62, KIP_345, KIP_394 = "KIP-62", "KIP-345", "KIP-394"
 GROUPS = "https://kafka.apache.org/protocol#The_Messages_JoinGroup"

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from coordwire.conformance.broker.cases import case
-from coordwire.conformance.broker.stage import Broken, Stage, code_name
-
-__all__ = ["HeartbeatMember", "consumer"]
+from coordwire.conformance.broker.stage import Broken, Stage, case, code_name
 
 KIP_848, KIP_1082 = "KIP-848", "KIP-1082"
 HEARTBEAT = "ConsumerGroupHeartbeat 1"

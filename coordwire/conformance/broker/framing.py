@@ -8,8 +8,7 @@ from typing import Any
 
 from coordwire import decode_response, encode_request
 from coordwire.client.streams import Stream
-from coordwire.conformance.broker.cases import case
-from coordwire.conformance.broker.stage import Broken, Stage, code_name
+from coordwire.conformance.broker.stage import Broken, Stage, case, code_name
 from coordwire.messages import ApiVersionsRequest, MetadataRequest
 
 __all__: list[str] = []

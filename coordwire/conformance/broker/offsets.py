@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from coordwire.conformance.broker.cases import case
 from coordwire.conformance.broker.classic_groups import join, joined
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, consumer
-from coordwire.conformance.broker.stage import Stage, code_name
-
-__all__ = ["committed", "fetched"]
+from coordwire.conformance.broker.stage import Stage, case, code_name
 
 COMMIT = "https://kafka.apache.org/protocol#The_Messages_OffsetCommit"
 FETCH = "https://kafka.apache.org/protocol#The_Messages_OffsetFetch"

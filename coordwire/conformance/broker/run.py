@@ -20,12 +20,9 @@ from coordwire.conformance.broker import (
     offsets,
     transactions,
 )
-from coordwire.conformance.broker.cases import CASES, BrokerCase
-from coordwire.conformance.broker.stage import Broken, Lacking, Stage
+from coordwire.conformance.broker.stage import CASES, Broken, BrokerCase, Lacking, Stage
 from coordwire.conformance.results import CaseResult, CaseVerdict, is_selected
 from coordwire.errors import CoordwireError
-
-__all__ = ["judged", "selected"]
 
 SUBJECTS = (framing, classic_groups, classic_rules, consumer_groups, offsets, transactions)
 """The modules that have cases."""

@@ -1,8 +1,11 @@
-"""What a case works with: clients of the cluster, names of its own, requests from plain values, checks.
+"""A case, and what it works with: clients of the cluster, names of its own, requests from plain values,
+checks.
 
 Strategy: requests go by `coordwire.client` where they belong. Every name begins with the run's random prefix,
 and is remembered; leaving the stage ends members, transactions, groups and topics of these names, and nothing
-else. Rule: what a broker keeps until it expires (the state of a transactional id) can't be removed.
+else; what a broker keeps until it expires (the state of a transactional id) can't be removed. Rules: an
+address is never used for another case. A function's docstring is its rule. `needs` names APIs with the
+version from which the rule holds ("JoinGroup 4"); a broker without one skips the case.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -21,8 +25,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
-
-__all__ = ["Broken", "Lacking", "Stage", "code_name"]
 
 API_KEYS = {facts.name: key for key, facts in FACTS.items()}
 PATIENCE = 15.0
@@ -257,3 +259,38 @@ class Stage:
             await stream.close()
         for client in self._clients:
             await client.close()
+
+
+Play = Callable[[Stage], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCase:
+    """A case. document: a KIP or a page of Kafka's documentation; question: what is asked; answer: Kafka's;
+    rule: what is checked; needs: APIs with versions; recommended: no implementation is wrong without."""
+
+    address: str
+    document: str
+    question: str
+    answer: str
+    rule: str
+    needs: tuple[str, ...]
+    recommended: bool
+    play: Play
+
+
+CASES: list[BrokerCase] = []
+
+
+def case(
+    address: str, document: str, question: str, answer: str, *, needs: str = "", recommended: bool = False
+) -> Callable[[Play], Play]:
+    """Make a case of a function. needs: APIs with versions, commas between them."""
+
+    def register(play: Play) -> Play:
+        rule = " ".join((play.__doc__ or "").split())
+        apis = tuple(api.strip() for api in needs.split(",") if api.strip())
+        CASES.append(BrokerCase(address, document, question, answer, rule, apis, recommended, play))
+        return play
+
+    return register

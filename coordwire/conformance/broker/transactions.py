@@ -10,10 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from coordwire.conformance.broker.cases import case
 from coordwire.conformance.broker.classic_groups import joined
 from coordwire.conformance.broker.offsets import committed, fetched
-from coordwire.conformance.broker.stage import Stage, code_name
+from coordwire.conformance.broker.stage import Stage, case, code_name
 from coordwire.records import Record, batches, encode_batch
 
 __all__: list[str] = []

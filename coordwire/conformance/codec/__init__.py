@@ -1,8 +1,7 @@
 """A codec in any language, judged with the vectors of the archive.
 
-    vectors.py    the archive's files
     process.py    the codec as a process: a line of JSON a request, a line an answer
-    verdicts.py   an answer against what Apache Kafka said
+    verdicts.py   the archive's files; an answer against what Apache Kafka said
     run.py        all of a run
 
 A request is `{"do": "read", "api_key", "api", "direction", "version", "hex"}`, or "write" with "json" instead

@@ -23,8 +23,6 @@ from typing import Any, Self
 
 from coordwire.errors import CoordwireError
 
-__all__ = ["CodecDied", "CodecProcess"]
-
 LONGEST_ANSWER = 256 << 20
 OUTPUT = 4_000
 """Bytes of standard error that are shown."""

@@ -12,11 +12,8 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from coordwire.conformance.codec.process import CodecDied, CodecProcess
-from coordwire.conformance.codec.vectors import Vector
-from coordwire.conformance.codec.verdicts import Judgement, reading, together, writing
+from coordwire.conformance.codec.verdicts import Judgement, Vector, reading, together, writing
 from coordwire.conformance.results import CaseResult, CaseVerdict
-
-__all__ = ["SLACK", "judged"]
 
 SLACK = 256 << 20
 """Bytes beyond the rule that a peak may grow by at a request."""

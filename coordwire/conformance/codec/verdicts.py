@@ -1,20 +1,45 @@
-"""An answer of a codec against the vector's: what Apache Kafka said.
+"""The archive's vectors, and an answer of a codec against the vector's: what Apache Kafka said.
 
-Rules: a vector is judged as the archive's page has it: what is valid must be read, and give the same bytes;
-what is invalid must be refused; what is acceptable may be either, with Kafka's value where it is read. Values
-are compared in Kafka's JSON, but for records, which that leaves empty. An answer that shows neither bytes nor
-value is within the rule only as far as it goes.
+Rules: a file is read whole and once, from a folder that was unpacked or as the repository keeps it; what is
+not an archive is an `OSError` or a `ValueError`. A vector is judged as the archive's page has it: what is
+valid must be read, and give the same bytes; what is invalid must be refused; what is acceptable may be
+either, with Kafka's value where it is read. Values are compared in Kafka's JSON, but for records, which that
+leaves empty. An answer that shows neither bytes nor value is within the rule only as far as it goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import lzma
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from coordwire.conformance.codec.vectors import Vector
-from coordwire.conformance.results import CaseVerdict
+from coordwire.conformance.results import CaseVerdict, is_selected
 
-__all__ = ["Judgement", "reading", "together", "writing"]
+Vector = dict[str, Any]
+
+FAMILIES = ("messages", "hostile", "hostile-large")
+"""Files whose vectors a codec of messages is asked, in their order."""
+
+
+def vectors(folder: Path, patterns: Sequence[str] = ()) -> Iterator[Vector]:
+    """The vectors with these addresses. Raises `OSError`; `ValueError` for lines that are none."""
+    for family in FAMILIES:
+        for line in _content(folder / f"{family}.jsonl").splitlines():
+            vector = json.loads(line)
+            if not isinstance(vector, dict) or not isinstance(vector.get("id"), str):
+                raise ValueError(f"{family}.jsonl has a line that is not a vector")
+            if is_selected(vector["id"], patterns):
+                yield vector
+
+
+def _content(path: Path) -> bytes:
+    packed = path.with_name(f"{path.name}.xz")
+    if packed.exists():
+        return lzma.decompress(packed.read_bytes())
+    return path.read_bytes()
+
 
 Judgement = tuple[CaseVerdict, str]
 """A verdict, and its reason."""

@@ -34,20 +34,6 @@ from coordwire.messages import streams_group_describe as streams_groups
 from coordwire.messages.find_coordinator import Coordinator
 from coordwire.messages.streams_group_heartbeat import Status
 
-__all__ = [
-    "add_detail",
-    "describe_groups_guard",
-    "find_coordinator_guard",
-    "heartbeat_guard",
-    "join_refusal",
-    "list_groups_guard",
-    "share_member_guard",
-    "state_refusal",
-    "streams_heartbeat_guard",
-    "topics_to_create",
-]
-
-
 _NULLABLE_PROTOCOL = 7
 
 

@@ -18,31 +18,6 @@ from coordwire.codec import Message
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
-__all__ = [
-    "CLUSTER",
-    "ERRORS",
-    "NOT_REQUESTED",
-    "OPERATIONS",
-    "TEXTS",
-    "Change",
-    "Guard",
-    "GuardedCall",
-    "Need",
-    "Operation",
-    "Resource",
-    "Verdict",
-    "all_guards",
-    "both_changes",
-    "cluster_need",
-    "element_guard",
-    "error_response",
-    "operation_bits",
-    "replaced",
-    "require",
-    "split_elements",
-    "topic_name",
-]
-
 Operation, Resource = AclOperation, AclResourceType
 
 CLUSTER = "kafka-cluster"

@@ -17,7 +17,7 @@ from coordwire.coordinator.apis.guards import (
     replaced,
     topic_name,
 )
-from coordwire.coordinator.share.offsets import error_text
+from coordwire.coordinator.refusal import error_text
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     OffsetCommitResponse,
@@ -37,18 +37,6 @@ from coordwire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-
-__all__ = [
-    "alter_share_offsets_guard",
-    "commit_refusal",
-    "commit_topic_refusal",
-    "delete_topic_refusal",
-    "offset_fetch_guard",
-    "share_deletion_refusal",
-    "share_offsets_guard",
-    "transactional_commit_refusal",
-    "transactional_commit_topic_refusal",
-]
 
 
 def _each_partition(response: Any, topic_type: Any, partition_type: Any) -> Any:

@@ -75,9 +75,6 @@ from coordwire.messages.describe_share_group_offsets import DescribeShareGroupOf
 from coordwire.messages.describe_transactions import TransactionState
 from coordwire.versions import ApiKey
 
-__all__ = ["ALWAYS", "GUARDS", "Allows", "GroupApis"]
-
-
 _READS_GROUP = Need(Operation.READ, Resource.GROUP, "group_id")
 _DELETES_GROUP = Need(Operation.DELETE, Resource.GROUP, "group_id")
 _WRITES_TRANSACTION = Need(Operation.WRITE, Resource.TRANSACTIONAL_ID, "transactional_id")

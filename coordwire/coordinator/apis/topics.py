@@ -22,8 +22,6 @@ from coordwire.messages import txn_offset_commit as transactional
 from coordwire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
 from coordwire.versions import ApiKey
 
-__all__ = ["TOPIC_GUARDS"]
-
 _UNKNOWN_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
 _UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

@@ -24,14 +24,6 @@ from coordwire.messages.write_txn_markers import (
     WritableTxnMarkerTopicResult,
 )
 
-__all__ = [
-    "add_partitions_guard",
-    "describe_transactions_guard",
-    "init_producer_id_guard",
-    "list_transactions_guard",
-    "write_markers_guard",
-]
-
 
 def init_producer_id_guard(call: GuardedCall) -> Verdict:
     request = call.request

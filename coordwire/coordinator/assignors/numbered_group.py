@@ -18,9 +18,6 @@ from coordwire.coordinator.assignors.specification import GroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet, spread_id
 from coordwire.coordinator.model.assignment import Target
 
-__all__ = ["NumberedGroup", "NumberedTarget"]
-
-
 _NONE = -1
 
 V = TypeVar("V")

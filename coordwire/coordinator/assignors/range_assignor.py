@@ -14,8 +14,6 @@ from coordwire.coordinator.assignors.specification import GroupSpec
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import Target
 
-__all__ = ["range_targets"]
-
 
 def range_targets(spec: GroupSpec) -> Mapping[str, Target]:
     members = sorted(spec.members, key=lambda member_id: _rank(spec, member_id))

@@ -16,19 +16,6 @@ from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "Assignor",
-    "Assignors",
-    "GroupSpec",
-    "MemberSpec",
-    "StreamsAssignor",
-    "StreamsGroupSpec",
-    "StreamsMemberSpec",
-    "TargetTable",
-    "checked_assignors",
-    "computed_targets",
-]
-
 log = logging.getLogger("coordwire.coordinator")
 
 T = TypeVar("T")

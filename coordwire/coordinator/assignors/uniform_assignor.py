@@ -26,9 +26,6 @@ from coordwire.coordinator.model.assignment import Target
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 
-__all__ = ["balanced_targets", "uniform_targets"]
-
-
 # --- one subscription ---
 
 

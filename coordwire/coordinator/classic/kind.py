@@ -19,8 +19,6 @@ from coordwire.messages import GroupMetadataKey, GroupMetadataValue, JoinGroupRe
 from coordwire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["ClassicKind", "describe_group"]
-
 
 class ClassicKind(GroupKind[ClassicGroupModel]):
     """Groups of the classic protocol, and those that a commit made."""

@@ -15,21 +15,6 @@ from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
-__all__ = [
-    "SESSION_TIMER",
-    "cancel_session",
-    "cancel_sync_timer",
-    "complete_if_all_joined",
-    "expire_session",
-    "find_classic",
-    "keep_alive",
-    "keep_pending_alive",
-    "prepare_rebalance",
-    "propagate_assignments",
-    "rebalance_or_complete",
-    "refuse_parked_syncs",
-]
-
 
 def find_classic(state: State, group_id: str) -> ClassicGroupModel | None:
     group = state.groups.get(group_id)

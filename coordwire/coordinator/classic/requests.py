@@ -41,17 +41,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.leave_group import MemberIdentity, MemberResponse
 
-__all__ = [
-    "heartbeat",
-    "join",
-    "leave",
-    "leaving_members",
-    "replace_static_member",
-    "steady_heartbeat",
-    "sync",
-]
-
-
 # --- JoinGroup ---
 
 _KNOWN_ID_REQUIRED = 4

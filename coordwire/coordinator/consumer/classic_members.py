@@ -57,8 +57,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.leave_group import MemberIdentity, MemberResponse
 
-__all__ = ["heartbeat_classic", "join_classic", "leave_classic", "sync_classic"]
-
 _KNOWN_ID_REQUIRED = 4
 
 

@@ -25,8 +25,6 @@ from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
-
 
 def downgrades_without(state: State, group: ConsumerGroupModel, removed: Collection[ConsumerMember]) -> bool:
     """Whether the group becomes classic without these members."""
@@ -108,6 +106,8 @@ def downgrade(
     assignments = {member.member_id: member.assignment for member in classic.members.values()}
     records.append(classic_group_record(classic, assignments))
     state.groups[group.group_id] = classic
+    former = state.former_topics.get(group.group_id) or frozenset()
+    state.former_topics[group.group_id] = former.union(group.topics)
     _report(state, group, classic, removed, leaving, joining, replaced)
     for classic_member in classic.members.values():
         keep_alive(state, classic, classic_member)

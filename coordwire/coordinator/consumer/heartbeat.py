@@ -38,9 +38,6 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
-__all__ = ["consumer_group_heartbeat", "new_member_id", "steady_heartbeat", "validate_heartbeat"]
-
-
 _NO_TIMEOUT = -1
 _ID_FROM_CLIENT = 1
 """The first version in which the client chooses the member id."""

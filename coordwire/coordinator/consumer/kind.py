@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from coordwire.codec import Message
@@ -23,8 +24,10 @@ from coordwire.coordinator.consumer.heartbeat import (
 from coordwire.coordinator.epoch_groups import (
     check_version,
     committing_member,
+    described_groups,
     fetching_member,
     find_recorded,
+    refused_heartbeat,
     replay_assignment_epoch,
     replay_leaving,
 )
@@ -47,7 +50,7 @@ from coordwire.coordinator.model.consumer_group import (
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.records import consumer_tombstones
-from coordwire.coordinator.refusal import OperationRefused, contradiction, fits, writable_refusal
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.state import GroupCommit, GroupKind, PartitionCheck, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import Handler, ImmediateRequest, IncomingRequest
@@ -76,9 +79,6 @@ from coordwire.messages.consumer_group_describe import Assignment, DescribedGrou
 from coordwire.messages.consumer_group_describe import TopicPartitions as DescribedPartitions
 from coordwire.messages.consumer_group_records import TopicPartitions
 from coordwire.messages.list_groups import ListedGroup
-
-__all__ = ["CONSUMER_KEYS", "HANDLERS", "IMMEDIATE", "ConsumerKind", "replay_consumer_group"]
-
 
 CONSUMER_KEYS: tuple[type[Message], ...] = (
     ConsumerGroupMetadataKey,
@@ -116,9 +116,11 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
     def tombstones(self, state: State, group: ConsumerGroupModel) -> list[LogRecord]:
         return consumer_tombstones(group)
 
-    def topics_changed(self, group: ConsumerGroupModel, names: Iterable[str]) -> None:
-        if group.subscribes_to_any(names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: ConsumerGroupModel, names: Iterable[str]) -> bool:
+        return group.subscribes_to_any(names)
+
+    def refresh(self, group: ConsumerGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets ---
 
@@ -276,18 +278,10 @@ def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
 # --- descriptions ---
 
 
-def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
-    """Describe a group as of the last durable write."""
-    group = state.groups.committed(group_id)
-    if not isinstance(group, ConsumerGroupModel):
-        missing = f"Group {group_id} not found."
-        if group is not None:
-            missing = f"Group {group_id} is not a consumer group."
-        error = int(ErrorCode.GROUP_ID_NOT_FOUND)
-        return DescribedGroup(group_id=group_id, error_code=error, error_message=missing)
+def _described(state: State, group: ConsumerGroupModel) -> DescribedGroup:
     status, epoch, assignment_epoch, preferred = group.committed_facts()
     return DescribedGroup(
-        group_id=group_id,
+        group_id=group.group_id,
         group_state=status.value,
         group_epoch=epoch,
         assignment_epoch=assignment_epoch,
@@ -334,37 +328,20 @@ def _assignment(image: TopicsImage, topics: Mapping[UUID, Iterable[int]]) -> Ass
 # --- handlers ---
 
 
-_INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
-_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _refused_consumer_heartbeat(error: int, message: str | None) -> ConsumerGroupHeartbeatResponse:
-    error, message = writable_refusal(error, message)
-    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
-
-
-def _describe_consumer_groups(call: IncomingRequest) -> None:
-    groups = []
-    for group_id in call.request.group_ids:
-        if not group_id:
-            groups.append(DescribedGroup(group_id="", error_code=_INVALID_GROUP_ID))
-    for group_id in call.request.group_ids:
-        if group_id and call.error:
-            groups.append(DescribedGroup(group_id=group_id, error_code=call.error))
-        elif group_id:
-            groups.append(describe_consumer_group(call.state, group_id))
-    if not all(fits(group.error_message) for group in groups):
-        error = _UNKNOWN_SERVER_ERROR
-        groups = [DescribedGroup(group_id=group_id, error_code=error) for group_id in call.request.group_ids]
+def _describe_groups(call: IncomingRequest) -> None:
+    groups = described_groups(call, ConsumerGroupModel, DescribedGroup, _described)
     call.reply.send(ConsumerGroupDescribeResponse(groups=groups))
 
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     ConsumerGroupHeartbeatRequest: ImmediateRequest(
-        validate_heartbeat, consumer_group_heartbeat, _refused_consumer_heartbeat, steady_heartbeat
+        validate_heartbeat,
+        consumer_group_heartbeat,
+        partial(refused_heartbeat, ConsumerGroupHeartbeatResponse),
+        steady_heartbeat,
     ),
 }
 
 HANDLERS: Mapping[type[Message], Handler] = {
-    ConsumerGroupDescribeRequest: _describe_consumer_groups,
+    ConsumerGroupDescribeRequest: _describe_groups,
 }

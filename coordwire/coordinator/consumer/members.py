@@ -18,13 +18,6 @@ from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = [
-    "joining_static_member",
-    "record_member",
-    "refuse_if_full",
-    "validate_epoch",
-]
-
 
 def refuse_if_full(state: State, group: ConsumerGroupModel, member_id: str, instance_id: str | None) -> None:
     returns = instance_id is not None and instance_id in group.static_members

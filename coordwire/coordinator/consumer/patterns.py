@@ -21,9 +21,6 @@ from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.patterns import InvalidPattern, RegularExpression
 
-__all__ = ["PatternChange", "end_resolution", "resolution_is_due", "update_pattern"]
-
-
 _MIN_INTERVAL_MS = 10_000
 
 

@@ -28,8 +28,6 @@ from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["reconcile"]
-
 
 def reconcile(
     state: State,

@@ -34,22 +34,6 @@ from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
-__all__ = [
-    "SESSION_TIMER",
-    "begin_session",
-    "find_consumer",
-    "keep_alive",
-    "leave_consumer_group",
-    "limit_join",
-    "limit_revocation",
-    "limit_sync",
-    "remove_members",
-    "unlimit_join",
-    "unlimit_revocation",
-    "unlimit_sync",
-]
-
-
 # --- time limits ---
 
 _NOTHING_TO_DO = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)

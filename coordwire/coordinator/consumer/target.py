@@ -24,16 +24,6 @@ from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage, group_hash
 from coordwire.logs import LogRecord
 
-__all__ = [
-    "TargetOfMember",
-    "current_target",
-    "refresh_epoch",
-    "subscribed_ids",
-    "subscribed_names",
-    "update_target",
-]
-
-
 # --- subscriptions ---
 
 

@@ -27,8 +27,6 @@ from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
-__all__ = ["find_or_make_consumer_group"]
-
 
 def find_or_make_consumer_group(
     state: State, group_id: str, records: list[LogRecord], *, join: bool

@@ -12,18 +12,6 @@ from uuid import UUID
 
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 
-__all__ = [
-    "NOTHING_OWNED",
-    "NO_TARGET",
-    "Owned",
-    "Reported",
-    "Target",
-    "TopicPartitions",
-    "owned_from_lists",
-    "same_target",
-    "target_from_lists",
-]
-
 Target: TypeAlias = Mapping[UUID, tuple[int, ...]]
 """Partitions by topic."""
 

@@ -21,18 +21,6 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 from coordwire.messages.join_group import JoinGroupResponseMember
 
-__all__ = [
-    "CLASSIC_TRANSITIONS",
-    "CONSUMER_PROTOCOL_TYPE",
-    "ENTERED_FROM",
-    "ClassicGroupModel",
-    "ClassicMember",
-    "GroupState",
-    "Protocols",
-    "elected_protocol",
-]
-
-
 # --- states ---
 
 

@@ -25,18 +25,6 @@ from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "LEFT",
-    "LEFT_FOR_NOW",
-    "ClassicSide",
-    "ConsumerGroupModel",
-    "ConsumerGroupState",
-    "ConsumerMember",
-    "MemberState",
-    "Subscribers",
-]
-
-
 # --- states ---
 
 

@@ -18,20 +18,6 @@ from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "ImpossibleLength",
-    "MalformedProtocol",
-    "OwnedTopic",
-    "Subscription",
-    "assignment_data",
-    "read_assignment",
-    "read_named_assignment",
-    "read_subscription",
-    "subscribed_topics",
-    "written_assignment",
-]
-
-
 # --- for consumer groups ---
 
 _NEWEST = 3

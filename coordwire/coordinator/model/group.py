@@ -8,8 +8,6 @@ from typing import ClassVar, Protocol
 
 from coordwire.errors import counted
 
-__all__ = ["GroupModel", "MemberIds", "MetadataRefresh", "group_repr"]
-
 
 class MemberIds(Protocol):
     """The ids of a group's members; each kind's model gives the members for them."""

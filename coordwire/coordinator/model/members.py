@@ -7,8 +7,6 @@ from typing import Protocol, TypeVar
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 
-__all__ = ["fenced_epoch", "find_member", "find_static_member", "static_member", "unreleased"]
-
 
 class _Member(Protocol):
     @property

@@ -13,9 +13,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from coordwire.coordinator.topics import NO_TOPIC_ID
 
-__all__ = ["NO_EXPIRY", "CommittedOffset", "CommittedOffsets", "OffsetStore", "PendingOffsets"]
-
-
 # --- committed offsets ---
 
 NO_EXPIRY = -1

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from coordwire._dataclasses import dataclass
 from coordwire.patterns import PatternSelection, RegularExpression
 
-__all__ = ["Resolution", "ResolvedPattern"]
-
 _ALL = 1 << 62
 """More work than any resolution is."""
 

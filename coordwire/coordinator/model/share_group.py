@@ -18,17 +18,6 @@ from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.group import MetadataRefresh, group_repr
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 
-__all__ = [
-    "LEFT",
-    "InitializedTopic",
-    "InitializedTopics",
-    "PartitionStates",
-    "ShareGroupModel",
-    "ShareGroupState",
-    "ShareMember",
-    "is_homogeneous",
-]
-
 _NO_ASSIGNMENT = -1
 LEFT = -1
 

@@ -31,27 +31,6 @@ from coordwire.coordinator.topics import TopicsImage, group_hash
 from coordwire.enums import StreamsMemberState
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
-__all__ = [
-    "LEFT_FOR_NOW",
-    "LEFT_STREAMS",
-    "NO_DESCRIPTION",
-    "NO_OFFSETS",
-    "NO_OWNED_TASKS",
-    "NO_TARGET_TASKS",
-    "ActiveTasks",
-    "OwnedTasks",
-    "ReportedOffsets",
-    "ReportedTasks",
-    "StreamsGroupModel",
-    "StreamsGroupState",
-    "StreamsMember",
-    "TargetTasks",
-    "Tasks",
-    "UserEndpoint",
-    "listed_tasks",
-]
-
-
 _NO_ASSIGNMENT = -1
 NO_DESCRIPTION = (-1, -1)
 _STABLE = StreamsMemberState.STABLE

@@ -22,14 +22,6 @@ from coordwire.messages.streams_group_records import (
     TopicInfo,
 )
 
-__all__ = [
-    "ConfiguredSubtopology",
-    "ConfiguredTopology",
-    "StreamsTopology",
-    "TopologyProblem",
-    "topology_value",
-]
-
 
 def topology_value(topology: RequestedTopology) -> StreamsGroupTopologyValue:
     """The record's value of a request's topology."""

@@ -40,16 +40,6 @@ from coordwire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-__all__ = [
-    "commit",
-    "commit_transactional",
-    "refused_commit",
-    "refused_transactional",
-    "too_large",
-    "validate",
-]
-
-
 _NEWER_ERRORS = 9
 """The first version whose clients know GROUP_ID_NOT_FOUND."""
 

@@ -21,9 +21,6 @@ from coordwire.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 
-__all__ = ["delete_offsets", "expire_offsets", "remove_topics", "schedule_expiry"]
-
-
 # --- by an operator ---
 
 

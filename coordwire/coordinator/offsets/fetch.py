@@ -25,8 +25,6 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-__all__ = ["fetch", "fetch_response", "refused_fetch", "requested_groups"]
-
 _GROUPS = 8
 _TOP_LEVEL_ERROR = 2
 

@@ -31,8 +31,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.offset_fetch import OffsetFetchResponseGroup
 
-__all__ = ["HANDLERS"]
-
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 
 

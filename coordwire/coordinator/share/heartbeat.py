@@ -49,14 +49,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.share_group_heartbeat import Assignment, TopicPartitions
 
-__all__ = [
-    "find_share_group",
-    "keep_alive",
-    "share_group_heartbeat",
-    "steady_heartbeat",
-    "validate_heartbeat",
-]
-
 _SESSION = "session-timeout"
 _STABLE = 0
 

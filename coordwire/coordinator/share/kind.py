@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator.epoch_groups import replay_assignment_epoch, replay_leaving
+from coordwire.coordinator.epoch_groups import (
+    described_groups,
+    refused_heartbeat,
+    replay_assignment_epoch,
+    replay_leaving,
+)
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, target_from_lists
 from coordwire.coordinator.model.offsets import CommittedOffset
@@ -22,14 +28,14 @@ from coordwire.coordinator.model.share_group import (
     ShareGroupModel,
     ShareMember,
 )
-from coordwire.coordinator.refusal import OperationRefused, contradiction, fits, writable_refusal
+from coordwire.coordinator.refusal import OperationRefused, contradiction, error_text
 from coordwire.coordinator.share.heartbeat import (
     keep_alive,
     share_group_heartbeat,
     steady_heartbeat,
     validate_heartbeat,
 )
-from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets, error_text
+from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets
 from coordwire.coordinator.share.partition_states import deletion_of_group, without_topics
 from coordwire.coordinator.share.records import group_tombstones
 from coordwire.coordinator.share.simple_assignor import SIMPLE
@@ -62,9 +68,6 @@ from coordwire.messages import (
 from coordwire.messages.list_groups import ListedGroup
 from coordwire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 from coordwire.messages.share_group_records import TopicPartitionsInfo
-
-__all__ = ["HANDLERS", "IMMEDIATE", "SHARE_KEYS", "ShareKind", "replay_share_group"]
-
 
 SHARE_KEYS: tuple[type[Message], ...] = (
     ShareGroupMemberMetadataKey,
@@ -112,9 +115,11 @@ class ShareKind(GroupKind[ShareGroupModel]):
     def tombstones(self, state: State, group: ShareGroupModel) -> list[LogRecord]:
         return group_tombstones(group)
 
-    def topics_changed(self, group: ShareGroupModel, names: Iterable[str]) -> None:
-        if any(name in group.topics for name in names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: ShareGroupModel, names: Iterable[str]) -> bool:
+        return any(name in group.topics for name in names)
+
+    def refresh(self, group: ShareGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets of consumers ---
 
@@ -237,19 +242,10 @@ def _topics(topics: list[TopicPartitionsInfo], now: int) -> InitializedTopics:
 # --- descriptions ---
 
 
-def describe_share_group(state: State, group_id: str) -> DescribedGroup:
-    """A share group as of the last durable write."""
-    group = state.groups.committed(group_id)
-    if not isinstance(group, ShareGroupModel):
-        problem = "not found" if group is None else "is not a share group"
-        return DescribedGroup(
-            group_id=group_id,
-            error_code=int(ErrorCode.GROUP_ID_NOT_FOUND),
-            error_message=f"Group {group_id} {problem}.",
-        )
+def _described(state: State, group: ShareGroupModel) -> DescribedGroup:
     epoch, assignment_epoch = group.committed_epochs
     return DescribedGroup(
-        group_id=group_id,
+        group_id=group.group_id,
         group_state=group.committed_state.value,
         group_epoch=epoch,
         assignment_epoch=assignment_epoch,
@@ -280,43 +276,23 @@ def _member(image: TopicsImage, member: ShareMember) -> Member:
 # --- handlers ---
 
 
-_INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
-_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _refused_heartbeat(error: int, message: str | None) -> ShareGroupHeartbeatResponse:
-    error, message = writable_refusal(error, message)
-    return ShareGroupHeartbeatResponse(error_code=error, error_message=message)
-
-
-def _describe(call: IncomingRequest) -> None:
-    group_request = call.request.group_ids
-    groups = [
-        DescribedGroup(group_id="", error_code=_INVALID_GROUP_ID)
-        for group_id in group_request
-        if not group_id
-    ]
-    for group_id in filter(None, group_request):
-        if call.error:
-            text = error_text(call.error)
-            groups.append(DescribedGroup(group_id=group_id, error_code=call.error, error_message=text))
-        else:
-            groups.append(describe_share_group(call.state, group_id))
-    if not all(fits(group.error_message) for group in groups):
-        groups = [
-            DescribedGroup(group_id=group_id, error_code=_UNKNOWN_SERVER_ERROR) for group_id in group_request
-        ]
+def _describe_groups(call: IncomingRequest) -> None:
+    refusal = error_text(call.error) if call.error else None
+    groups = described_groups(call, ShareGroupModel, DescribedGroup, _described, refusal)
     call.reply.send(ShareGroupDescribeResponse(groups=groups))
 
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     ShareGroupHeartbeatRequest: ImmediateRequest(
-        validate_heartbeat, share_group_heartbeat, _refused_heartbeat, steady_heartbeat
+        validate_heartbeat,
+        share_group_heartbeat,
+        partial(refused_heartbeat, ShareGroupHeartbeatResponse),
+        steady_heartbeat,
     ),
 }
 
 HANDLERS: Mapping[type[Message], Handler] = {
-    ShareGroupDescribeRequest: _describe,
+    ShareGroupDescribeRequest: _describe_groups,
     AlterShareGroupOffsetsRequest: alter_offsets,
     DeleteShareGroupOffsetsRequest: delete_offsets,
     DescribeShareGroupOffsetsRequest: describe_offsets,

@@ -14,7 +14,7 @@ from coordwire.codec import Message
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
-from coordwire.coordinator.refusal import OperationRefused, translated, writable_refusal
+from coordwire.coordinator.refusal import OperationRefused, error_text, translated, writable_refusal
 from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.share.heartbeat import find_share_group
 from coordwire.coordinator.share.partition_states import (
@@ -56,9 +56,6 @@ from coordwire.messages.describe_share_group_offsets import (
 )
 from coordwire.messages.read_share_group_state_summary import PartitionData as SummarizedPartition
 from coordwire.messages.read_share_group_state_summary import ReadStateSummaryData
-
-__all__ = ["alter_offsets", "delete_offsets", "describe_offsets", "error_text"]
-
 
 _UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNKNOWN_OFFSET = -1
@@ -448,33 +445,3 @@ def _described_topic(
     return DescribeShareGroupOffsetsResponseTopic(
         topic_id=topic.topic_id, topic_name=name, partitions=partitions
     )
-
-
-# --- error texts ---
-
-
-_NEWER_FENCED_STATE = "The coordinator rejected the request because the state epoch did not match."
-_TEXTS: dict[int, str] = {
-    ErrorCode.UNKNOWN_SERVER_ERROR: (
-        "The server experienced an unexpected error when processing the request."
-    ),
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
-    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
-    ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",
-    ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
-    ErrorCode.FENCED_STATE_EPOCH: (
-        "The share coordinator rejected the request because the share-group state epoch did not match."
-    ),
-    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
-}
-
-
-def error_text(code: int, rules: ReleaseRules | None = None) -> str | None:
-    """The text of an error. rules: where it may be one of a share coordinator's."""
-    if code == ErrorCode.FENCED_STATE_EPOCH and rules is not None and rules.fenced_states_are_of_coordinators:
-        return _NEWER_FENCED_STATE
-    return _TEXTS.get(code)

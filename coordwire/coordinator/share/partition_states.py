@@ -34,20 +34,6 @@ from coordwire.messages.delete_share_group_state import DeleteStateData
 from coordwire.messages.delete_share_group_state import PartitionData as DeletedPartition
 from coordwire.messages.initialize_share_group_state import InitializeStateData, PartitionData
 
-__all__ = [
-    "add_initializing",
-    "combined",
-    "delete_request",
-    "deletion_of_group",
-    "first_error",
-    "has_unassigned",
-    "initialization",
-    "initialize_request",
-    "named",
-    "without_topics",
-    "work_on_initialization",
-]
-
 _NO_TIME = -1
 _UNKNOWN_NAME = "<UNKNOWN>"
 

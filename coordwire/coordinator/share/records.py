@@ -34,17 +34,6 @@ from coordwire.messages.share_group_records import (
     TopicPartitionsInfo,
 )
 
-__all__ = [
-    "assignment_epoch_record",
-    "assignment_record",
-    "epoch_record",
-    "group_tombstones",
-    "member_record",
-    "member_tombstones",
-    "states_record",
-    "target_record",
-]
-
 _MEMBER, _EPOCH, _ASSIGNMENT_EPOCH, _TARGET, _ASSIGNMENT, _STATES = range(10, 16)
 
 

@@ -17,8 +17,6 @@ from coordwire.coordinator.assignors import GroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import Target
 
-__all__ = ["SIMPLE", "simple_assignor"]
-
 SIMPLE = "simple"
 """The name of the assignor, which a share group's description has."""
 

@@ -19,8 +19,6 @@ from coordwire.coordinator.share_partition.in_flight import (
     RecordState,
 )
 
-__all__ = ["Acquisition", "OffsetRange"]
-
 OffsetRange = tuple[int, int]
 """The first and the last offset of a batch of the log."""
 

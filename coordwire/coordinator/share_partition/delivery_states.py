@@ -2,7 +2,8 @@
 
 Strategy: batches between the start and the end offset, which split when their records go different ways. A
 change is written to the share coordinator before it holds; the start offset follows the records that are
-acknowledged or archived. Rules: time is an input; work is linear in the records in flight.
+acknowledged or archived. Rules: time is an input; work is linear in the records in flight. Records with a
+dead letter are archived in two writes, and delivered as a dead letter between them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from coordwire.coordinator.share_partition.effects import (
     AcknowledgementOutcome,
+    DeadLetters,
     ShareEffect,
     SharePartitionConfig,
     StateWrite,
@@ -29,20 +31,21 @@ from coordwire.coordinator.share_partition.in_flight import (
 from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.errors import Malformed
 
-__all__ = ["DeliveryStates", "StateChange", "StateGap"]
-
-_AVAILABLE, _ACQUIRED, _ACKNOWLEDGED, _ARCHIVED = (
-    RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED,
+_AVAILABLE, _ACQUIRED, _ACKNOWLEDGED, _ARCHIVING, _ARCHIVED = (
+    RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVING,
+    RecordState.ARCHIVED,
 )  # fmt: skip
 
 
 class StateChange:
-    """A transition that is to be written, and its batch in `__share_group_state`."""
+    """A transition that is to be written, and its batch in `__share_group_state`. is_rejected: a member
+    rejected the records."""
 
-    __slots__ = ("batch", "state")
+    __slots__ = ("batch", "is_rejected", "state")
 
-    def __init__(self, state: InFlightState, first: int, last: int) -> None:
+    def __init__(self, state: InFlightState, first: int, last: int, *, is_rejected: bool = False) -> None:
         self.state = state
+        self.is_rejected = is_rejected
         self.batch = StateBatch(first, last, state.delivery_count, int(state.state))
 
     @property
@@ -79,7 +82,8 @@ class DeliveryStates:
         self._batches = BatchMap()
         self._locks = Locks()
         self._effects: deque[ShareEffect] = deque()
-        self._writes: dict[int, tuple[list[StateChange], int | None]] = {}
+        self._writes: dict[int, tuple[list[StateChange], list[StateBatch], int | None]] = {}
+        self._dead_letters: dict[int, DeadLetters] = {}
         self._numbers = 0
         self._tickets = 0
         self._searches = False
@@ -113,6 +117,8 @@ class DeliveryStates:
             self._batches.put(in_flight)
             if state.is_terminal:
                 self.delivery_complete_count += len(in_flight)
+            if state is _ARCHIVING and self.config.resumes_archiving:
+                self._send_dead_letters(batch, is_rejected=batch.delivery_count < self._most_deliveries)
         if not len(self._batches):
             self.end_offset = start_offset
             return
@@ -126,6 +132,15 @@ class DeliveryStates:
     def _open_gap(self) -> StateGap | None:
         """The gap, while nothing after the loaded state was acquired."""
         return self._gap if self._gap is not None and self._gap.end == self.end_offset else None
+
+    @property
+    def _most_deliveries(self) -> int:
+        return self.config.delivery_count_limit
+
+    @property
+    def _undeliverable(self) -> RecordState:
+        """The state of records that are rejected or were delivered too often."""
+        return _ARCHIVING if self.config.has_dead_letters else _ARCHIVED
 
     # --- archiving ---
 
@@ -193,7 +208,7 @@ class DeliveryStates:
 
     def _write(self, changes: list[StateChange], batches: list[StateBatch], ticket: int | None) -> None:
         number = self._numbers = self._numbers + 1
-        self._writes[number] = changes, ticket
+        self._writes[number] = changes, batches, ticket
         self._effects.append(
             StateWrite(
                 number=number,
@@ -209,10 +224,13 @@ class DeliveryStates:
         waiting = self._writes.pop(number, None)
         if waiting is None:
             return
-        changes, ticket = waiting
+        changes, batches, ticket = waiting
         error_code = translated_error(error_code)
         if ticket is None:
             self._move_start()
+            for batch in batches:
+                if batch.delivery_state == _ARCHIVING:
+                    self._send_dead_letters(batch, is_rejected=False)
             return
         if error_code:
             self._take_back(changes)
@@ -223,6 +241,31 @@ class DeliveryStates:
                     self._searches = True
             self._move_start()
         self._effects.append(AcknowledgementOutcome(ticket=ticket, error_code=error_code, message=message))
+        if not error_code:
+            for change in changes:
+                if change.batch.delivery_state == _ARCHIVING:
+                    self._send_dead_letters(change.batch, is_rejected=change.is_rejected)
+
+    def _send_dead_letters(self, batch: StateBatch, *, is_rejected: bool) -> None:
+        number = self._numbers = self._numbers + 1
+        letters = DeadLetters(
+            number=number, first_offset=batch.first_offset, last_offset=batch.last_offset,
+            delivery_count=batch.delivery_count, is_rejected=is_rejected,
+        )  # fmt: skip
+        self._dead_letters[number] = letters
+        self._effects.append(letters)
+
+    def archived(self, number: int) -> None:
+        """The dead letters with this number are written, or could not be: their records are archived."""
+        letters = self._dead_letters.pop(number, None)
+        if letters is None:
+            return
+        first, last = letters.first_offset, letters.last_offset
+        floor = self._batches.floor(first)
+        batches = self._batches.between(first if floor is None else floor.first, last)
+        self._archive(first, last + 1, batches, _ARCHIVING, counted=False)
+        self.delivery_complete_count += self._counted(first, last)
+        self._write([], [StateBatch(first, last, letters.delivery_count, int(_ARCHIVED))], None)
 
     def _move_start(self) -> None:
         """Let the start offset follow the records that are acknowledged or archived."""
@@ -331,7 +374,7 @@ class DeliveryStates:
         if state.state is not _ACQUIRED:
             return
         target = _ARCHIVED if last < self.start_offset else _AVAILABLE
-        if not state.try_release(target, self.config.delivery_count_limit):
+        if not state.try_release(target, self._most_deliveries, self._undeliverable):
             return
         batches.append(StateBatch(first, last, state.delivery_count, int(state.state)))
         state.unlock()

@@ -11,18 +11,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.share_state.model import StateBatch
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "AcknowledgementBatch",
-    "AcknowledgementOutcome",
-    "AcquiredRecords",
-    "FetchedBatch",
-    "ShareEffect",
-    "SharePartitionConfig",
-    "StateWrite",
-    "aborted_ranges",
-    "translated_error",
-]
-
 
 class AcquiredRecords(NamedTuple):
     """A run of records that a member has acquired. delivery_count: this delivery included."""
@@ -49,13 +37,17 @@ class SharePartitionConfig:
 
     lock_duration_ms: how long a member has a record (share.record.lock.duration.ms). delivery_count_limit:
     deliveries of a record before it is archived. max_record_locks: records in flight in one partition.
-    renews: whether members may renew their locks (KIP-1222).
+    renews: whether members may renew their locks (KIP-1222). has_dead_letters: whether records that are
+    rejected, or delivered too often, are written to another topic before they are archived (KIP-1191).
+    resumes_archiving: whether those that the loaded state has as being archived are, as since Kafka 4.4.
     """
 
     lock_duration_ms: int = 30_000
     delivery_count_limit: int = 5
     max_record_locks: int = 2_000
     renews: bool = True
+    has_dead_letters: bool = False
+    resumes_archiving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +74,22 @@ class AcknowledgementOutcome:
     message: str | None = None
 
 
-ShareEffect: TypeAlias = StateWrite | AcknowledgementOutcome
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """Records to write to the group's dead letter queue (KIP-1191): confirm with `SharePartition.archived`,
+    whether that could be done or not.
+
+    is_rejected: by a member; else they were delivered too often.
+    """
+
+    number: int
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    is_rejected: bool
+
+
+ShareEffect: TypeAlias = StateWrite | AcknowledgementOutcome | DeadLetters
 
 
 _NOT_AVAILABLE, _NOT_LEADER = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER

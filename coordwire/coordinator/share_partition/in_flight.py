@@ -2,9 +2,10 @@
 
 Strategy: a batch has one state for all its offsets until one of them goes another way; then each offset has
 its own. A transition that has to be written is begun, and completed or taken back when the write has ended.
-Rules: acknowledged and archived records stay so. A lock that is over while its record's transition is being
-written ends the acquisition when that write fails. Equal deadlines of locks are due in the order in which
-they were set; a cancelled lock costs nothing but its place, and places are cleared when most are stale.
+Rules: acknowledged and archived records stay so; one that is being archived waits for its dead letter. A lock
+that is over while its record's transition is being written ends the acquisition when that write fails. Equal
+deadlines of locks are due in the order in which they were set; a cancelled lock costs nothing but its place,
+and places are cleared when most are stale.
 """
 
 from __future__ import annotations
@@ -13,18 +14,6 @@ import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-
-__all__ = [
-    "NO_MEMBER",
-    "AcquisitionFailed",
-    "AcquisitionLock",
-    "BatchMap",
-    "InFlightBatch",
-    "InFlightState",
-    "Locks",
-    "RecordState",
-]
-
 
 NO_MEMBER = ""
 """The member id of records that no member holds."""
@@ -110,20 +99,20 @@ class InFlightState:
         self.member_id = member_id
         return True
 
-    def try_release(self, state: RecordState, most_deliveries: int) -> bool:
-        """Take it from its member; what was delivered often enough is archived instead of available."""
+    def try_release(self, state: RecordState, most_deliveries: int, undeliverable: RecordState) -> bool:
+        """Take it from its member; what was delivered often enough is undeliverable instead of available."""
         if state is _AVAILABLE and self.delivery_count >= most_deliveries:
-            state = _ARCHIVED
+            state = undeliverable
         if self.before is not None or self.state.is_terminal or self.state is state:
             return False
         self.state = state
         self.member_id = NO_MEMBER
         return True
 
-    def begin(self, state: RecordState, most_deliveries: int) -> bool:
+    def begin(self, state: RecordState, most_deliveries: int, undeliverable: RecordState) -> bool:
         """Begin a transition that is to be written."""
         before = self.state, self.member_id, most_deliveries
-        if not self.try_release(state, most_deliveries):
+        if not self.try_release(state, most_deliveries, undeliverable):
             return False
         self.before = before
         return True

@@ -4,7 +4,8 @@
     partition.load(start_offset, state_epoch, batches)       what the share coordinator has
     records = partition.acquire(member_id, fetched, ...)     records for a member, locked for it
     ticket = partition.acknowledge(member_id, batches)       and the outcome, after its state was written
-    for effect in partition.effects(): ...                   StateWrite: write it, then `written`; an outcome
+    for effect in partition.effects(): ...                   StateWrite: write it, then `written`; an outcome;
+                                                             DeadLetters: write them, then `archived`
     partition.next_deadline(); partition.advance(now)        locks end by the clock
 
 Strategy: Apache Kafka's SharePartition, step by step. `delivery_states` has the records in flight, and
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.share_partition.acquisition import Acquisition, OffsetRange
+from coordwire.coordinator.share_partition.acquisition import Acquisition
 from coordwire.coordinator.share_partition.delivery_states import StateChange
 from coordwire.coordinator.share_partition.effects import AcknowledgementBatch, AcknowledgementOutcome
 from coordwire.coordinator.share_partition.in_flight import (
@@ -29,15 +30,13 @@ from coordwire.coordinator.share_partition.in_flight import (
 )
 from coordwire.enums import ErrorCode
 
-__all__ = ["OffsetRange", "SharePartition"]
-
 _AVAILABLE, _ACQUIRED, _ACKNOWLEDGED, _ARCHIVED = (
     RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED,
 )  # fmt: skip
 
-_RENEW = 4
-_STATES = {0: _ARCHIVED, 1: _ACKNOWLEDGED, 2: _AVAILABLE, 3: _ARCHIVED}
-"""The state after each type of acknowledgement."""
+_REJECT, _RENEW = 3, 4
+_STATES = {0: _ARCHIVED, 1: _ACKNOWLEDGED, 2: _AVAILABLE}
+"""The state after each type of acknowledgement but a rejection."""
 
 _INVALID_RECORD_STATE = int(ErrorCode.INVALID_RECORD_STATE)
 _INVALID_REQUEST = int(ErrorCode.INVALID_REQUEST)
@@ -145,7 +144,6 @@ class SharePartition(Acquisition):
         first = batch.first_offset
         types = batch.types
         kind = types[0]
-        limit = self.config.delivery_count_limit
         per_offset = len(types) > 1
         for offset, state in in_flight.between(max(first, self.start_offset), batch.last_offset):
             if state.state is not _ACQUIRED:
@@ -159,9 +157,7 @@ class SharePartition(Acquisition):
             if kind == _RENEW:
                 self._renew(state, offset, offset)
                 continue
-            if not state.begin(_STATES[kind], limit):
-                raise _invalid("Unable to acknowledge records for the batch")
-            changes.append(StateChange(state, offset, offset))
+            self._begin(kind, state, offset, offset, changes)
             if state.state.is_terminal:
                 self.delivery_complete_count += 1
 
@@ -173,11 +169,19 @@ class SharePartition(Acquisition):
         if kind == _RENEW:
             self._renew(state, in_flight.first, in_flight.last)
             return
-        if not state.begin(_STATES[kind], self.config.delivery_count_limit):
-            raise _invalid("Unable to acknowledge records for the batch")
-        changes.append(StateChange(state, in_flight.first, in_flight.last))
+        self._begin(kind, state, in_flight.first, in_flight.last, changes)
         if state.state.is_terminal:
             self.delivery_complete_count += len(in_flight)
+
+    def _begin(
+        self, kind: int, state: InFlightState, first: int, last: int, changes: list[StateChange]
+    ) -> None:
+        """Begin the transition of an acknowledgement."""
+        undeliverable, is_rejected = self._undeliverable, kind == _REJECT
+        target = undeliverable if is_rejected else _STATES[kind]
+        if not state.begin(target, self._most_deliveries, undeliverable):
+            raise _invalid("Unable to acknowledge records for the batch")
+        changes.append(StateChange(state, first, last, is_rejected=is_rejected))
 
     def _renew(self, state: InFlightState, first: int, last: int) -> None:
         if not self.config.renews:
@@ -188,7 +192,7 @@ class SharePartition(Acquisition):
     def release(self, member_id: str) -> int:
         """Release all records that a member has, as its session ends; returns the outcome's ticket."""
         changes: list[StateChange] = []
-        limit = self.config.delivery_count_limit
+        limit, undeliverable = self._most_deliveries, self._undeliverable
         for batch in self._batches:
             state = batch.batch_state
             straddles = batch.first < self.start_offset <= batch.last
@@ -199,12 +203,13 @@ class SharePartition(Acquisition):
                 for offset, own in enumerate(batch.offsets, batch.first):
                     if own.member_id in (member_id, NO_MEMBER) and own.state is _ACQUIRED:
                         is_before = offset < self.start_offset
-                        own.begin(_ARCHIVED if is_before else _AVAILABLE, limit)
+                        own.begin(_ARCHIVED if is_before else _AVAILABLE, limit, undeliverable)
                         changes.append(StateChange(own, offset, offset))
                         if not is_before and own.state.is_terminal:
                             self.delivery_complete_count += 1
             elif state.member_id in (member_id, NO_MEMBER) and state.state is _ACQUIRED:
-                state.begin(_ARCHIVED if batch.last < self.start_offset else _AVAILABLE, limit)
+                target = _ARCHIVED if batch.last < self.start_offset else _AVAILABLE
+                state.begin(target, limit, undeliverable)
                 changes.append(StateChange(state, batch.first, batch.last))
                 if state.state.is_terminal:
                     self.delivery_complete_count += self._counted(batch.first, batch.last)

@@ -20,19 +20,6 @@ from coordwire.logs import LogRecord
 from coordwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from coordwire.messages.share_state_log import ShareSnapshotValueStateBatch, ShareUpdateValueStateBatch
 
-__all__ = [
-    "PartitionKey",
-    "PersistedState",
-    "StateBatch",
-    "Tracked",
-    "combined_batches",
-    "snapshot_record",
-    "state_of_snapshot",
-    "state_of_update",
-    "tombstone",
-    "update_record",
-]
-
 
 class PartitionKey(NamedTuple):
     """A partition of a topic in a share group."""

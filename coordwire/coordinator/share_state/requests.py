@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
+from coordwire.coordinator.refusal import OperationRefused, error_text
 from coordwire.coordinator.releases import ReleaseRules
 from coordwire.coordinator.share_state.model import (
     PartitionKey,
@@ -42,43 +43,9 @@ from coordwire.messages import write_share_group_state as write_messages
 if TYPE_CHECKING:  # the shard has the states that operations read
     from coordwire.coordinator.share_state.shard import ShareStateShard
 
-__all__ = ["OPERATIONS", "StateOperation", "StateRefused", "error_text"]
-
 _NO_EPOCH = -1
 _UNKNOWN_START = -1
 _UNKNOWN_COUNT = -1
-
-
-class StateRefused(Exception):
-    """An operation that is refused. message: None for the general text of the error."""
-
-    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        super().__init__(code)
-        self.code = code
-        self.message = message
-
-
-_TEXTS: dict[int, str] = {
-    ErrorCode.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
-    ErrorCode.FENCED_STATE_EPOCH: (
-        "The share coordinator rejected the request because the share-group state epoch did not match."
-    ),
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ("The coordinator is loading and hence can't process requests."),
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
-}
-"""The texts of errors that answers carry, as Apache Kafka words them."""
-
-
-_NEWER_FENCED_STATE = "The coordinator rejected the request because the state epoch did not match."
-
-
-def error_text(code: int, rules: ReleaseRules) -> str:
-    if code == ErrorCode.FENCED_STATE_EPOCH and rules.fenced_states_are_of_coordinators:
-        return _NEWER_FENCED_STATE
-    return _TEXTS.get(code, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +65,18 @@ class StateOperation:
 
     def failure(self, code: int, rules: ReleaseRules) -> str:
         """The text for an operation that could not be done."""
-        return f"Unable to {self.purpose}: {error_text(code, rules)}"
+        return f"Unable to {self.purpose}: {error_text(code, rules) or ''}"
 
 
 def _check_partition(key: PartitionKey) -> None:
     if key.partition < 0:
-        raise StateRefused(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
+        raise OperationRefused(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
 
 
 def _check_topic(shard: ShareStateShard, key: PartitionKey) -> None:
     topic = shard.topics.find_id(key.topic_id)
     if topic is None or topic.partitions <= key.partition:
-        raise StateRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise OperationRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _initialize(
@@ -123,7 +90,7 @@ def _initialize(
         and known.state_epoch is not None
         and known.state_epoch > data.state_epoch
     ):
-        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)
+        raise OperationRefused(ErrorCode.FENCED_STATE_EPOCH)
     _check_topic(shard, key)
     state = PersistedState(
         snapshot_epoch=0 if known is None else known.state.snapshot_epoch + 1,
@@ -142,11 +109,11 @@ def _read(
     _check_partition(key)
     known = shard.find(key)
     if known is None:
-        raise StateRefused(
+        raise OperationRefused(
             ErrorCode.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed."
         )
     if known.leader_epoch > data.leader_epoch:
-        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)
+        raise OperationRefused(ErrorCode.FENCED_LEADER_EPOCH)
     _check_topic(shard, key)
     state = known.state
     result = read_messages.PartitionResult(
@@ -176,17 +143,17 @@ def _write(
     _check_partition(key)
     known = shard.find(key)
     if known is None:
-        raise StateRefused(
+        raise OperationRefused(
             ErrorCode.INVALID_REQUEST, "Write operation on uninitialized share partition not allowed."
         )
     if data.leader_epoch != _NO_EPOCH and known.leader_epoch > data.leader_epoch:
-        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)
+        raise OperationRefused(ErrorCode.FENCED_LEADER_EPOCH)
     if (
         data.state_epoch != _NO_EPOCH
         and known.state_epoch is not None
         and known.state_epoch > data.state_epoch
     ):
-        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)
+        raise OperationRefused(ErrorCode.FENCED_STATE_EPOCH)
     _check_topic(shard, key)
     batches = [
         StateBatch(batch.first_offset, batch.last_offset, batch.delivery_count, batch.delivery_state)

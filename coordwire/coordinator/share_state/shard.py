@@ -23,7 +23,7 @@ from coordwire._dataclasses import dataclass
 from coordwire.codec import Message
 from coordwire.coordinator.effects import Answer, Append
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.refusal import translated
+from coordwire.coordinator.refusal import OperationRefused, error_text, translated
 from coordwire.coordinator.releases import RELEASES, full_release, rules_of
 from coordwire.coordinator.share_state.model import (
     PartitionKey,
@@ -35,7 +35,7 @@ from coordwire.coordinator.share_state.model import (
     tombstone,
     update_record,
 )
-from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation, StateRefused, error_text
+from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.timers import Timers
 from coordwire.coordinator.topics import TopicsImage
@@ -43,8 +43,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
 from coordwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
-
-__all__ = ["ShareStateConfig", "ShareStateShard"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +203,8 @@ class ShareStateShard:
             return
         try:
             record, result = operation.run(self, key, data)
-        except StateRefused as refusal:
-            text = error_text(refusal.code, self._rules) if refusal.message is None else refusal.message
+        except OperationRefused as refusal:
+            text = error_text(refusal.code, self._rules) or "" if refusal.message is None else refusal.message
             record, result = (
                 None,
                 operation.partition_result(partition=index, error_code=int(refusal.code), error_message=text),

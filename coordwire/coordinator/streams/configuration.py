@@ -29,8 +29,6 @@ from coordwire.coordinator.topics import TopicsImage, bad_name
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.messages.streams_group_records import Subtopology, TopicInfo
 
-__all__ = ["configure_topology"]
-
 T = TypeVar("T")
 
 

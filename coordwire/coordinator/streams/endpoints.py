@@ -19,8 +19,6 @@ from coordwire.messages.streams_group_heartbeat import (
     TopicPartition,
 )
 
-__all__ = ["endpoints_of_group"]
-
 
 def endpoints_of_group(
     state: State, group: StreamsGroupModel, member: StreamsMember, replaced: str | None

@@ -11,9 +11,10 @@ reported offsets and warm-up tasks by the releases that have none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 
 from coordwire.codec.declarations import positional
+from coordwire.coordinator.config import StreamsGroupConfig
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
@@ -68,13 +69,8 @@ from coordwire.messages.streams_group_heartbeat import (
     Topology,
 )
 
-__all__ = ["steady_heartbeat", "streams_group_heartbeat", "validate_streams_heartbeat"]
-
 _LEFT = -1
 _NOT_VALIDATED = -1
-_TASK_OFFSET_INTERVAL_MS, _ACCEPTABLE_RECOVERY_LAG = 60_000, 10_000
-"""Apache Kafka's defaults of settings that say when members report offsets."""
-
 _STALE = "The member's topology epoch %d is be" + "hind the group's topology epoch %d."
 
 # --- requests that are invalid whatever the group is like ---
@@ -183,7 +179,7 @@ def streams_group_heartbeat(
     if request.task_offsets is not None or request.task_end_offsets is not None:
         _take_offsets(group, request)
     replicas = config.num_standby_replicas
-    configs = _assignment_configs(replicas)
+    configs = _assignment_configs(state, config)
     facts = group.facts.value
     epoch = facts.epoch
     is_due = (
@@ -214,8 +210,8 @@ def streams_group_heartbeat(
         member_id=member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )
     if state.rules.streams_members_report_more:
-        response.task_offset_interval_ms = _TASK_OFFSET_INTERVAL_MS
-        response.acceptable_recovery_lag = _ACCEPTABLE_RECOVERY_LAG
+        response.task_offset_interval_ms = config.task_offset_interval_ms
+        response.acceptable_recovery_lag = config.acceptable_recovery_lag
     joins, has_other_tasks = request.member_epoch == 0, new.tasks is not old.tasks and new.tasks != old.tasks
     if joins or has_other_tasks:
         response.active_tasks = _task_ids(new.tasks.active)
@@ -292,28 +288,25 @@ def _renew_endpoint(
         group.endpoint_epoch += 1
 
 
-@cache
-def _assignment_configs(standby_replicas: int) -> Mapping[str, str]:
-    return {STANDBY_REPLICAS: str(standby_replicas)}
+def _assignment_configs(state: State, config: StreamsGroupConfig) -> Mapping[str, str]:
+    knows_tags = state.rules.streams_members_report_more
+    return _configs(config.num_standby_replicas, config.rack_aware_assignment_tags if knows_tags else ())
+
+
+@lru_cache(maxsize=64)
+def _configs(standby_replicas: int, tags: tuple[str, ...]) -> Mapping[str, str]:
+    own = {STANDBY_REPLICAS: str(standby_replicas)}
+    return own | {"rack.aware.assignment.tags": ",".join(tags)} if tags else own
 
 
 _earlier_steady_response = positional(
     StreamsGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms",
     "endpoint_information_epoch",
 )  # fmt: skip
-_positional_response = positional(
+_steady_response = positional(
     StreamsGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms",
     "endpoint_information_epoch", "task_offset_interval_ms", "acceptable_recovery_lag",
 )  # fmt: skip
-
-
-def _steady_response(
-    member_id: str, epoch: int, heartbeat_interval_ms: int, endpoint_epoch: int
-) -> StreamsGroupHeartbeatResponse:
-    return _positional_response(
-        member_id, epoch, heartbeat_interval_ms, endpoint_epoch, _TASK_OFFSET_INTERVAL_MS,
-        _ACCEPTABLE_RECOVERY_LAG,
-    )  # fmt: skip
 
 
 def steady_heartbeat(
@@ -349,13 +342,18 @@ def steady_heartbeat(
         or context.client_id != member.client_id
         or context.client_host != member.client_host
         or member_id < VISIBLE
-        or not group.is_settled(member, state.topics, _assignment_configs(config.num_standby_replicas))
+        or not group.is_settled(member, state.topics, _assignment_configs(state, config))
         or timers.is_set(initial_delay_key(group_id))
         or not timers.renew((SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms)
     ):
         return None
-    respond = _steady_response if state.rules.streams_members_report_more else _earlier_steady_response
-    return respond(member_id, epoch, config.heartbeat_interval_ms, group.endpoint_epoch)
+    interval_ms, endpoint_epoch = config.heartbeat_interval_ms, group.endpoint_epoch
+    if not state.rules.streams_members_report_more:
+        return _earlier_steady_response(member_id, epoch, interval_ms, endpoint_epoch)
+    return _steady_response(
+        member_id, epoch, interval_ms, endpoint_epoch, config.task_offset_interval_ms,
+        config.acceptable_recovery_lag,
+    )  # fmt: skip
 
 
 def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:

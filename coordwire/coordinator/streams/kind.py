@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
@@ -18,8 +19,10 @@ from coordwire.coordinator.effects import InternalTopic
 from coordwire.coordinator.epoch_groups import (
     check_version,
     committing_member,
+    described_groups,
     fetching_member,
     find_recorded,
+    refused_heartbeat,
     replay_assignment_epoch,
     replay_leaving,
 )
@@ -39,7 +42,7 @@ from coordwire.coordinator.model.streams_group import (
     listed_tasks,
 )
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
-from coordwire.coordinator.refusal import OperationRefused, contradiction, fits, writable_refusal
+from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.state import GroupCommit, GroupKind, PartitionCheck, State
 from coordwire.coordinator.streams import sessions
 from coordwire.coordinator.streams.heartbeat import (
@@ -86,9 +89,6 @@ from coordwire.messages.streams_group_describe import (
 from coordwire.messages.streams_group_records import StreamsGroupCurrentMemberAssignmentValueTaskIds
 from coordwire.messages.streams_group_records import TopicInfo as RecordedTopic
 
-__all__ = ["HANDLERS", "IMMEDIATE", "STREAMS_KEYS", "StreamsKind", "replay_streams_group"]
-
-
 STREAMS_KEYS: tuple[type[Message], ...] = (
     StreamsGroupMetadataKey,
     StreamsGroupMemberMetadataKey,
@@ -128,9 +128,11 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
         sessions.cancel_initial_delay(state, group.group_id)
         return streams_tombstones(group)
 
-    def topics_changed(self, group: StreamsGroupModel, names: Iterable[str]) -> None:
-        if group.subscribes_to_any(names):
-            group.refresh.request()
+    def subscribes_to_any(self, group: StreamsGroupModel, names: Iterable[str]) -> bool:
+        return group.subscribes_to_any(names)
+
+    def refresh(self, group: StreamsGroupModel) -> None:
+        group.refresh.request()
 
     # --- offsets ---
 
@@ -329,18 +331,11 @@ def _active(
 # --- descriptions ---
 
 
-def describe_streams_group(state: State, group_id: str) -> DescribedGroup:
+def _described(state: State, group: StreamsGroupModel) -> DescribedGroup:
     """Describe a group. Raises `OperationRefused` for one of which the log has only a part."""
-    group = state.groups.committed(group_id)
-    if not isinstance(group, StreamsGroupModel):
-        problem = "not found" if group is None else "is not a streams group"
-        error = int(ErrorCode.GROUP_ID_NOT_FOUND)
-        return DescribedGroup(
-            group_id=group_id, error_code=error, error_message=f"Group {group_id} {problem}."
-        )
     facts = group.facts.committed
     return DescribedGroup(
-        group_id=group_id,
+        group_id=group.group_id,
         group_state=group.committed_state().value,
         group_epoch=facts.epoch,
         assignment_epoch=facts.assignment_epoch,
@@ -477,48 +472,24 @@ def _ids(tasks: Mapping[str, Iterable[int]]) -> list[TaskIds]:
 _NOT_STORED = 1
 """The status of a topology's description that no plugin of the broker's keeps."""
 
-_INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
-_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 
-
-def _refused_streams_heartbeat(error: int, message: str | None) -> StreamsGroupHeartbeatResponse:
-    error, message = writable_refusal(error, message)
-    return StreamsGroupHeartbeatResponse(error_code=error, error_message=message)
-
-
-def _describe_streams_groups(call: IncomingRequest) -> None:
-    empty = [
-        DescribedGroup(group_id="", error_code=_INVALID_GROUP_ID)
-        for group_id in call.request.group_ids
-        if not group_id
-    ]
-    names = [group_id for group_id in call.request.group_ids if group_id]
-    if call.error:
-        groups = _refused(names, call.error)
-    else:
-        try:
-            groups = [describe_streams_group(call.state, group_id) for group_id in names]
-        except OperationRefused as refusal:
-            groups = _refused(names, int(refusal.code))
-    groups = empty + groups
+def _describe_groups(call: IncomingRequest) -> None:
+    groups = described_groups(call, StreamsGroupModel, DescribedGroup, _described)
     if call.state.rules.streams_members_report_more and call.request.include_topology_description:
         for group in groups:
             group.topology_description_status = 0 if group.error_code else _NOT_STORED
-    if not all(fits(group.error_message) for group in groups):
-        groups = _refused(call.request.group_ids, _UNKNOWN_SERVER_ERROR)
     call.reply.send(StreamsGroupDescribeResponse(groups=groups))
-
-
-def _refused(group_ids: list[str], error: int) -> list[DescribedGroup]:
-    return [DescribedGroup(group_id=group_id, error_code=error) for group_id in group_ids]
 
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     StreamsGroupHeartbeatRequest: ImmediateRequest(
-        validate_streams_heartbeat, streams_group_heartbeat, _refused_streams_heartbeat, steady_heartbeat
+        validate_streams_heartbeat,
+        streams_group_heartbeat,
+        partial(refused_heartbeat, StreamsGroupHeartbeatResponse),
+        steady_heartbeat,
     ),
 }
 
 HANDLERS: Mapping[type[Message], Handler] = {
-    StreamsGroupDescribeRequest: _describe_streams_groups,
+    StreamsGroupDescribeRequest: _describe_groups,
 }

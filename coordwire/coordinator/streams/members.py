@@ -37,15 +37,6 @@ from coordwire.logs import LogRecord
 from coordwire.messages import StreamsGroupHeartbeatRequest
 from coordwire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequestTaskIds
 
-__all__ = [
-    "NO_TIMEOUT",
-    "Reported",
-    "member_before",
-    "refuse_if_full",
-    "rejoins_in_place",
-    "updated_member",
-]
-
 NO_TIMEOUT = -1
 """The rebalance time-out of a heartbeat that does not change it."""
 

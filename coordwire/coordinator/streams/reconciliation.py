@@ -42,16 +42,6 @@ from coordwire.enums import ErrorCode, StreamsGroupStatus, StreamsMemberState
 from coordwire.logs import LogRecord
 from coordwire.messages.streams_group_heartbeat import Status
 
-__all__ = [
-    "STANDBY_REPLICAS",
-    "StreamsTarget",
-    "begin_initial_delay",
-    "reconciled",
-    "refine",
-    "update_target",
-]
-
-
 T = TypeVar("T")
 
 _NO_EPOCHS: Mapping[int, int] = {}

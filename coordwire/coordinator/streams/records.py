@@ -45,17 +45,6 @@ from coordwire.messages.streams_group_records import (
     StreamsGroupTargetAssignmentMemberValueTaskIds,
 )
 
-__all__ = [
-    "assignment_epoch_record",
-    "epoch_record",
-    "member_record",
-    "member_tombstones",
-    "owned_record",
-    "streams_tombstones",
-    "target_record",
-    "topology_record",
-]
-
 
 def _record(record_type: int, key: Message, value: Message | None) -> LogRecord:
     version = None if value is None else 0

@@ -27,19 +27,6 @@ from coordwire.coordinator.streams.records import (
 from coordwire.coordinator.timers import TimerKey
 from coordwire.enums import ErrorCode
 
-__all__ = [
-    "SESSION_TIMER",
-    "begin_session",
-    "cancel_initial_delay",
-    "find_streams_group",
-    "initial_delay_key",
-    "keep_alive",
-    "leave_for_now",
-    "limit_revocation",
-    "remove_member",
-    "unlimit_revocation",
-]
-
 SESSION_TIMER, _REVOCATION = "session-timeout", "rebalance-timeout"
 _OF_MEMBERS = (SESSION_TIMER, _REVOCATION, "join", "sync")
 _INITIAL_DELAY = "initial-rebalance-timeout"

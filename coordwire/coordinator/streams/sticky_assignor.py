@@ -22,8 +22,6 @@ from coordwire.coordinator.assignors import StreamsGroupSpec
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import TargetTasks
 
-__all__ = ["STICKY", "JavaQueue", "ranking_sticky_assignor", "sticky_assignor"]
-
 STICKY = "sticky"
 """The name of the assignor."""
 

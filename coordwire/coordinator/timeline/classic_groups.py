@@ -39,9 +39,6 @@ from coordwire.timeline.events import (
     partitions_moved,
 )
 
-__all__ = ["NS", "SOURCE", "Assigned", "ClassicGroups", "Rebalances", "UnderWay"]
-
-
 _Why = tuple[Cause, str | None, str]
 
 _UNKNOWN: _Why = ("unknown", None, "")

@@ -49,8 +49,6 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 
-__all__ = ["ModernGroups"]
-
 _MEMBER_KEYS: Final[dict[type[Any], Kind]] = {
     ConsumerGroupMemberMetadataKey: "consumer",
     ShareGroupMemberMetadataKey: "share",

@@ -29,8 +29,6 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TransactionStep
 
-__all__ = ["NO_PRODUCER", "ShardCommits", "ShardTimeline"]
-
 NO_PRODUCER = -1
 
 

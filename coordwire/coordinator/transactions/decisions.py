@@ -23,19 +23,6 @@ from coordwire.coordinator.transactions.transactional_id import (
 )
 from coordwire.enums import ErrorCode, TransactionStatus
 
-__all__ = [
-    "ENDS",
-    "ENDS_WITH_EPOCHS",
-    "IDLE",
-    "PREPARED",
-    "EndAction",
-    "begin_of",
-    "checked_producer",
-    "end_of",
-    "validate_begin",
-]
-
-
 # --- InitProducerId ---
 
 PREPARED = (TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)

@@ -11,8 +11,6 @@ from coordwire.coordinator.transactions.transactional_id import Place
 from coordwire.logs import LogRecord
 from coordwire.records import Record, encode_batch
 
-__all__ = ["MarkersToWrite", "TransactionAppend", "TransactionEffect", "TransactionOutcome"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionAppend:

@@ -37,17 +37,6 @@ from coordwire.messages import TransactionLogKey, TransactionLogValue
 from coordwire.messages.transaction_log import PartitionsSchema
 from coordwire.records import RecordBatch
 
-__all__ = [
-    "OnWritten",
-    "TransactionLog",
-    "ignore",
-    "record_of",
-    "replayed",
-    "tombstone_of",
-    "transaction_records",
-]
-
-
 _FINAL = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 """Answers to a marker after which this coordinator leaves the transaction alone."""
 

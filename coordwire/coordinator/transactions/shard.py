@@ -38,8 +38,6 @@ from coordwire.enums import ErrorCode, TransactionStatus
 from coordwire.errors import counted
 from coordwire.logs import LogRecord
 
-__all__ = ["TransactionShard"]
-
 _STATUSES = {
     ErrorCode.NOT_COORDINATOR: ShardStatus.ABSENT,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ShardStatus.LOADING,

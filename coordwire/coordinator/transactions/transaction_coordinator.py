@@ -43,9 +43,6 @@ from coordwire.messages.describe_transactions import TransactionState as Describ
 from coordwire.messages.list_transactions import TransactionState as ListedTransaction
 from coordwire.patterns import InvalidPattern, PatternSelection, RegularExpression
 
-__all__ = ["TransactionCoordinator", "TransactionListing", "described"]
-
-
 _NEVER = 1 << 63
 
 

@@ -15,8 +15,6 @@ from coordwire._dataclasses import dataclass
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode, TransactionStatus
 
-__all__ = ["BEFORE", "NO_EPOCH", "NO_ID", "Place", "TransactionFacts", "TransactionalId", "is_exhausted"]
-
 Place: TypeAlias = tuple[str, int]
 """A topic and the number of its partition."""
 

@@ -10,21 +10,6 @@ from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.zookeeper_operations import Operation
 
-__all__ = [
-    "Action",
-    "AskOffsetManager",
-    "AskZooKeeper",
-    "Connect",
-    "Disconnect",
-    "DraftPartition",
-    "EndSession",
-    "FetchersStarted",
-    "FetchersStopped",
-    "Noted",
-    "OpenSession",
-    "Send",
-]
-
 
 class DraftPartition(NamedTuple):
     """A partition as a design names it: by its number, or as "broker-partition" in drafts 1 and 2."""

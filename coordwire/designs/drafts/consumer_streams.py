@@ -26,21 +26,6 @@ from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.dialects.zookeeper import StaticTopics, TopicCount, thread_ids
 from coordwire.errors import CoordwireError
 
-__all__ = [
-    "DEFAULT_DECODERS",
-    "ConsumerFetcherManager",
-    "ConsumerStreams",
-    "ConsumerTimeout",
-    "Decoders",
-    "FetchedChunk",
-    "MessageSizeTooLarge",
-    "MessageStream",
-    "PartitionProgress",
-    "StreamMessage",
-    "StreamSettings",
-    "StreamingConsumer",
-]
-
 Decoder: TypeAlias = Callable[[bytes | None], Any]
 """Makes a value of a message's bytes; None for no bytes."""
 

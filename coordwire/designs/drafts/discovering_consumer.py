@@ -27,8 +27,6 @@ from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.dialects.zookeeper import StaticTopics
 
-__all__ = ["ConsumerState", "DiscoveringConsumer"]
-
 _SILENCE = "silence"
 _RETRY = "retry"
 

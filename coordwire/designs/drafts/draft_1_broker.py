@@ -40,8 +40,6 @@ from coordwire.messages.draft_1 import (
     Draft1StopRequest,
 )
 
-__all__ = ["FirstDraftBroker", "starting_offset"]
-
 
 class FirstDraftBroker(PingingCoordinator):
     """A broker that speaks draft-1."""

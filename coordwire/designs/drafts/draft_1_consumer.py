@@ -30,8 +30,6 @@ from coordwire.messages.draft_1 import (
     Draft1StopRequest,
 )
 
-__all__ = ["FirstDraftConsumer", "FirstDraftConsumerConfig"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstDraftConsumerConfig:

@@ -47,8 +47,6 @@ from coordwire.messages.draft_2 import (
     Draft2StopFetcherResponse,
 )
 
-__all__ = ["DetailedDesignBroker"]
-
 
 class DetailedDesignBroker(PingingCoordinator):
     """A broker that speaks draft-2.

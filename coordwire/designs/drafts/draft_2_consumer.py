@@ -35,8 +35,6 @@ from coordwire.messages.draft_2 import (
     Draft2StopFetcherResponse,
 )
 
-__all__ = ["DetailedDesignConsumer", "DetailedDesignConsumerConfig"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetailedDesignConsumerConfig:

@@ -45,8 +45,6 @@ from coordwire.messages.draft_3 import (
     Draft3TopicMetadata,
 )
 
-__all__ = ["GroupMetadata", "NewConsumerBroker"]
-
 
 @dataclass(frozen=True, slots=True)
 class KnownMember:

@@ -28,8 +28,6 @@ from coordwire.messages.draft_3 import (
     Draft3PingResponse,
 )
 
-__all__ = ["NewConsumer", "NewConsumerConfig", "NewConsumerState"]
-
 
 class NewConsumerState(Enum):
     """Where a consumer is in its life."""

@@ -37,8 +37,6 @@ from coordwire.designs.drafts.zookeeper_steps import ensure_parents, read_partit
 from coordwire.dialects.zookeeper import Broker, ClusterId, Coordinator, OldBroker, PartitionState, Topic
 from coordwire.errors import DecodeError
 
-__all__ = ["DraftBroker", "keep_cluster_id", "register_topics"]
-
 
 def keep_cluster_id(own: str) -> Steps:
     """Gives the cluster's id: a new one, `own`, where none is there; "" for a node that can't be read."""

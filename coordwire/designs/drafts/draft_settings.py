@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["BrokerAddress", "BrokerSettings", "DraftError"]
-
 
 class DraftError(IntEnum):
     """Error codes in the drafts' responses."""

@@ -55,8 +55,6 @@ from coordwire.dialects import Dialect
 from coordwire.dialects.connection import ConnectionDialect
 from coordwire.errors import EncodeError
 
-__all__ = ["HostAction", "Machine", "MachineHost", "Procedure", "SendBytes", "Steps", "Wait"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:

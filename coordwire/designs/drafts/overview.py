@@ -32,8 +32,6 @@ from coordwire.messages.draft_2 import (
     Draft2RegisterConsumerResponse,
 )
 
-__all__ = ["OverviewBroker", "OverviewConsumer"]
-
 
 class OverviewBroker(DetailedDesignBroker):
     """A broker that speaks draft-2 as its overview has it."""

@@ -27,8 +27,6 @@ from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.drafts.zookeeper_steps import read_owners, read_partitions, write_nodes
 from coordwire.dialects.zookeeper import Offset
 
-__all__ = ["ConsumerRegistry", "GroupRegistry", "PingingCoordinator"]
-
 
 @dataclass(slots=True, eq=False)
 class ConsumerRegistry:

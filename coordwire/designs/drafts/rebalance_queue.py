@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container
 
-__all__ = ["RebalanceQueue"]
-
 
 class RebalanceQueue:
     """size: at most so many groups are in it, at least 1. groups: those that are, the next one first;

@@ -23,8 +23,6 @@ from coordwire.dialects.zookeeper import (
 from coordwire.errors import DecodeError, EncodeError, Malformed
 from coordwire.patterns import InvalidPattern, RegularExpression
 
-__all__ = ["MAX_STREAMS", "TopicInterest", "partition_order", "plan_ownership"]
-
 MAX_STREAMS = 1_000
 """Threads that a consumer may have for a topic; a number of ten digits would cost that much memory."""
 

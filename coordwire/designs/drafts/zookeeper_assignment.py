@@ -37,18 +37,6 @@ from coordwire.dialects.zookeeper import (
 )
 from coordwire.errors import DecodeError
 
-__all__ = [
-    "KafkaRelease",
-    "Plan",
-    "RecentValues",
-    "SortBy",
-    "filtered_interest",
-    "range_plan",
-    "read_topics",
-    "registered_interest",
-    "round_robin_plan",
-]
-
 _Value = TypeVar("_Value", bound=Sized)
 _Made = TypeVar("_Made")
 

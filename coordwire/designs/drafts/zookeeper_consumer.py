@@ -39,7 +39,7 @@ from coordwire.designs.drafts.zookeeper_assignment import (
     registered_interest,
     round_robin_plan,
 )
-from coordwire.designs.drafts.zookeeper_offsets import INVALID_OFFSET, GroupOffsets, OffsetSettings
+from coordwire.designs.drafts.zookeeper_offsets import GroupOffsets, OffsetSettings
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
     DeleteNode,
@@ -52,15 +52,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
 from coordwire.dialects.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
 from coordwire.errors import CoordwireError, DecodeError
-
-__all__ = [
-    "INVALID_OFFSET",
-    "ConsumerRebalanceListener",
-    "MessageStreamsExist",
-    "ZooKeeperConsumer",
-    "ZooKeeperConsumerConfig",
-    "transient_consumer_id",
-]
 
 _TOPICS = "/brokers/topics"
 _BROKERS = "/brokers/ids"

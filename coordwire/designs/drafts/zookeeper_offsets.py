@@ -27,8 +27,6 @@ from coordwire.messages import OffsetCommitRequest, OffsetFetchRequest
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
 
-__all__ = ["INVALID_OFFSET", "GroupOffsets", "OffsetSettings"]
-
 INVALID_OFFSET = -1
 """Where a partition begins of which the group has committed nothing: auto.offset.reset decides."""
 

@@ -9,23 +9,6 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TypeAlias
 
-__all__ = [
-    "CheckVersion",
-    "CreateNode",
-    "DeleteNode",
-    "EventKind",
-    "GetChildren",
-    "GetData",
-    "NodeExists",
-    "NodeStat",
-    "Operation",
-    "OperationOutcome",
-    "SetData",
-    "Transaction",
-    "WatchEvent",
-    "ZooKeeperError",
-]
-
 ANY_VERSION = -1
 
 

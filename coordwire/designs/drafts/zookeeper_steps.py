@@ -25,16 +25,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
 from coordwire.dialects.zookeeper import Offset, Owner, Topic
 from coordwire.errors import DecodeError
 
-__all__ = [
-    "ensure_parents",
-    "read_offsets",
-    "read_owners",
-    "read_partitions",
-    "rebalance_reason",
-    "write_nodes",
-    "write_owners",
-]
-
 
 def ensure_parents(*paths: str) -> Steps:
     """Create the persistent nodes above these paths, where they are missing."""

@@ -44,8 +44,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
     ZooKeeperError,
 )
 
-__all__ = ["ZooKeeperTree"]
-
 _Table = dict[str, dict[int, None]]
 
 

@@ -16,8 +16,6 @@ from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordwire.designs.rehearsal.recorded_group import RecordedGroup, RecordedMember
 from coordwire.designs.rehearsal.rolling_restart import RollConfig
 
-__all__ = ["Advice", "advice"]
-
 _SESSION_MS = 45_000
 _LEAST_SESSION_MS, _MOST_SESSION_MS = 45_000, 60_000
 """The Java client's default, and Kafka's limits of a consumer group's session time-out."""

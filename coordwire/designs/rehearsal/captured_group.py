@@ -26,8 +26,6 @@ from coordwire.messages import (
 )
 from coordwire.messages.classic_group_records import MemberMetadata
 
-__all__ = ["find_captured_groups"]
-
 _VERSION = 3
 _SESSION_MS, _REBALANCE_MS = 45_000, 300_000
 _OLDEST_IDS = "-"

@@ -21,8 +21,6 @@ from coordwire.messages import GroupMetadataKey, GroupMetadataValue
 from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
 
-__all__ = ["COOPERATIVE", "RecordedGroup", "RecordedMember", "find_groups"]
-
 COOPERATIVE = "cooperative-sticky"
 
 

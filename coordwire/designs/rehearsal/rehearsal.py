@@ -21,8 +21,6 @@ from coordwire.designs.rehearsal.advice import Advice, advice
 from coordwire.designs.rehearsal.recorded_group import RecordedGroup
 from coordwire.designs.rehearsal.rolling_restart import MemberRefusal, Roll, RollConfig, RollStep, roll
 
-__all__ = ["MOST_MEMBERS", "MOST_PARTITIONS", "Rehearsal", "RehearsalConfig", "ReleaseRehearsal", "rehearse"]
-
 MOST_MEMBERS, MOST_PARTITIONS = 300, 100_000
 _ALL_ORDERS, _SAMPLE, _LEAST = 120, 24, 2
 """The most orders of which all are rolled; so many of more; and the fewest, of large groups."""

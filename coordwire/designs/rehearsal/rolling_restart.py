@@ -34,8 +34,6 @@ from coordwire.designs.simulator.world import World
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages import GroupMetadataKey
 
-__all__ = ["MemberRefusal", "Restart", "Roll", "RollConfig", "RollStep", "roll"]
-
 _COORDINATOR = "coordinator-1"
 _GROUP_TYPE = 2
 _FIRST_MS, _TICK_MS = 100, 100

@@ -22,8 +22,6 @@ from coordwire.designs.drafts.consumer_streams import ConsumerFetcherManager, Me
 from coordwire.designs.simulator.partition_logs import FlowPartition, LeaderLog, PartitionLogs
 from coordwire.designs.simulator.world import World
 
-__all__ = ["Deliveries", "MessageFlow"]
-
 POLL_MS, COMMIT_MS = 100, 5_000
 
 

@@ -28,8 +28,6 @@ from coordwire.designs.simulator.tap import TapRecord
 if TYPE_CHECKING:
     from coordwire.designs.simulator.world import World
 
-__all__ = ["Link", "Process", "SimulatedNode"]
-
 
 class Process:
     """One process, from its start to its crash. Every method may be left out."""

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Literal, TypeAlias
 
-__all__ = ["Ownership", "OwnershipChange"]
-
 OwnershipChange: TypeAlias = Literal["take", "release", "suspend", "resume", "miss", "reach"]
 """What an owner does, or what happens to it, with a partition. miss, reach: its leader is out of reach, or in
 it again."""

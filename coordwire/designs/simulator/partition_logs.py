@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 from coordwire.designs.simulator.world import World
 
-__all__ = ["FlowPartition", "LeaderLog", "PartitionLogs"]
-
 INTERVAL_MS = 100
 
 

@@ -27,8 +27,6 @@ from coordwire.designs.simulator.drafts.zookeeper_capture import ZooKeeperTap
 from coordwire.designs.simulator.network import Link
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 
-__all__ = ["SentMessage", "SentMessages"]
-
 _NEVER = -1
 _UNSEEN = -1
 """The number of what is sent after the end of what is kept."""

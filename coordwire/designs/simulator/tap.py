@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO, Literal, NamedTuple
 
-__all__ = ["EPOCH_MS", "PcapWriter", "TapRecord", "TapRecords"]
-
 EPOCH_MS = 1_790_000_000_000
 """What the simulation's time 0 is in a capture file, in milliseconds since 1970."""
 

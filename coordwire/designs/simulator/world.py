@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from coordwire.designs.simulator.message_flow import MessageFlow
     from coordwire.designs.simulator.sent_messages import SentMessages
 
-__all__ = ["Latency", "World"]
-
 Latency: TypeAlias = tuple[int, int] | Callable[[Callable[[], float]], int]
 """Of one way, in milliseconds: the least and the greatest, or what makes it of a source of numbers from 0 to
 1."""

@@ -13,12 +13,12 @@ __all__ = ["BATCH_COLUMNS", "RECORD_COLUMNS", "iter_batches", "schema"]
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, UnreadableRange
 from coordwire.records import backend
 from coordwire.records.arrow.fallback import PythonColumns
 from coordwire.records.arrow.native import fill
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import Batches, Buffer, UnreadableRange, batches
+from coordwire.records.batch_reader import Batches, Buffer, batches
 
 if TYPE_CHECKING:
     import pyarrow

@@ -7,8 +7,6 @@ a batch and repeated; a table ends before the record that would make it larger t
 
 from __future__ import annotations
 
-__all__ = ["MICROSECONDS", "RENAMED", "PythonColumns"]
-
 from array import array
 from collections.abc import Iterator
 from itertools import accumulate, islice

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Filler", "fill"]
-
 # As columns.h numbers them.
 (
     _OFFSETS,

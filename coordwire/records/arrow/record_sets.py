@@ -8,8 +8,6 @@ reaches into the next, and what is bad in one takes nothing from the others.
 
 from __future__ import annotations
 
-__all__ = ["RecordSets", "read_record_sets"]
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any

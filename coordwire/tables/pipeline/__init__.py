@@ -2,9 +2,11 @@
 
 job.py            inputs -> units of work -> a job -> manifest and report; the table of files
 units.py          one unit of work to rows
+capture_rows.py   one reading of a capture to the rows of all tables
 engine.py         what runs units: processes of this machine; coordwire.spark has Spark's engines
 ledger.py         which units are complete, and which files are the pipeline's
 earlier_captures.py  which units of captures stay whose files are gone in part
+settled_units.py  which units of a chain stay as it grows, and what the next ones go on from
 pruning.py        which files are gone, whose rows a run removes
 """
 

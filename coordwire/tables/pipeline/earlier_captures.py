@@ -1,8 +1,9 @@
 """Captures that earlier runs have read: which of their units stay, and what of their files is to be read.
 
-Strategy: a unit has the rows of all files of a rotated capture, and no column says of which file a row is.
-While all of its files are there, the unit is replaced by one that reads them again, with what is new. Once
-one is gone, the unit stays as it is; what it has of the other files isn't read for rows a second time, and a
+Strategy: a unit has the rows of files of a rotated capture, and no column says of which file a row is. The
+units of settled files stay, and what is new is read after their checkpoint (`settled_units`). While all files
+of any other unit are there, it is replaced by one that reads them again, with what is new. Once one is gone,
+the unit stays as it is; what it has of the other files isn't read for rows a second time, and a
 unit of its own reads what they don't have, after the files before it, from which connections go on. That unit
 stays as soon as one of these is gone. Rules: a file is
 known by its path and its first packet: one that was overwritten, as by `tcpdump -W`, is gone. A file that was
@@ -23,9 +24,10 @@ from typing import Any
 
 from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.capture.jsonlines import text
-from coordwire.capture.rotated_names import FirstPacket
+from coordwire.capture.rotated_names import FirstPacket, rotated
 from coordwire.errors import CoordwireError
 from coordwire.tables.pipeline.pruning import is_gone
+from coordwire.tables.pipeline.settled_units import SettledUnits
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.files import File, first_captured
 from coordwire.tables.readers.splits import CapturedFile, CaptureRun, Part
@@ -41,7 +43,13 @@ class EarlierCaptures:
     """
 
     def __init__(
-        self, notes: Notes, files: Mapping[str, File], pruned: Collection[str] | None = None
+        self,
+        notes: Notes,
+        files: Mapping[str, File],
+        pruned: Collection[str] | None = None,
+        facts: str = "",
+        *,
+        join_rotated: bool = True,
     ) -> None:
         self.units: list[Unit] = []
         self.staying: set[str] = set()
@@ -73,8 +81,20 @@ class EarlierCaptures:
             going = missing.intersection({*pruned, *files}) if pruned is not None else set()
             group.stays = going < missing and (group.is_whole or not any(group.present))
             group.going = going
+        whole = {
+            name: note for group in groups.values() if group.is_whole for name, note in group.notes.items()
+        }
+        self._settled = self._find_settled(whole, facts, {*pruned, *files} if pruned is not None else ())
+        for group in groups.values() if join_rotated else ():
+            if self._settled.current.intersection(group.notes):
+                group.stays = True
+            elif all(group.present) and self._settled.current.intersection(group.afters):
+                group.stays = False
         _drop_repeated([group for group in groups.values() if group.stays])
         _keep_beginnings(groups.values())
+        self._present_chains = {
+            chain for group in groups.values() if any(group.present) for chain in group.chains
+        }
         for group in groups.values():
             if group.stays:
                 self._stay(group)
@@ -83,9 +103,20 @@ class EarlierCaptures:
             if not any(file.path in files for file in group.captured):
                 self.replaced |= group.notes.keys()
 
+    def _find_settled(self, notes: Notes, facts: str, going: Collection[str]) -> SettledUnits:
+        """The units of settled files that stay. notes: of units that are there with all of their shares;
+        going: the paths whose rows go where their files are gone."""
+        has_settled = any(note.get("saved") for note in notes.values())
+        readable = [file for file in self._files.values() if file.kind() == "capture" and not file.trouble]
+        chains = rotated(readable, lambda file: file.path, self.first) if has_settled else []
+        return SettledUnits(
+            notes, facts, chains, find=self._find, covered=_covered,
+            is_going=lambda file: file.path in going,
+        )  # fmt: skip
+
     def _stay(self, group: _Group) -> None:
         self.staying |= group.notes.keys()
-        if not any(group.present):
+        if not (any(group.present) or group.chains & self._present_chains):
             return
         self.units += group.units()
         for file, present in zip(group.captured, group.present, strict=True):
@@ -121,7 +152,11 @@ class EarlierCaptures:
             before += [_all_known(item) for item in (*(item for _, item in own), captured)]
             own = []
         if own:
-            yield _as_run(before, own)
+            run = _as_run(before, own)
+            after = self._settled.after(chain, len(before))
+            grows = bool(after) or (not before and len(own) > 1)
+            is_whole = not any(file.start for _, file in own)
+            yield run._replace(after=after, grows=True) if grows and is_whole else run
 
     def _find(self, file: CapturedFile) -> File | None:
         """Where an earlier run's file is now."""
@@ -160,6 +195,16 @@ class _Group:
         self.going: set[str] = set()
 
     @property
+    def chains(self) -> set[str]:
+        """The chains that it is of, by their first files."""
+        return {note["chain"] for note in self.notes.values() if note.get("stage")}
+
+    @property
+    def afters(self) -> set[str]:
+        """The units of settled files that its last file comes after."""
+        return {note["after"] for note in self.notes.values() if note.get("stage") == "open"}
+
+    @property
     def own(self) -> dict[tuple[str, str], CapturedFile]:
         """The files that it has rows of."""
         return {(file.path, file.digest): file for note in self.notes.values() for file in _own(note)}
@@ -175,7 +220,8 @@ class _Group:
             first, *further = note["paths"]
             share, count = note["share"]
             part = Part("capture", first, note["end"], note["start"], note["end"],
-                        further_paths=tuple(further), share=share, shares=count)  # fmt: skip
+                        further_paths=tuple(further), share=share, shares=count,
+                        stage=note.get("stage", ""), after=note.get("after", ""))  # fmt: skip
             yield Unit(name, part)
 
 

@@ -33,7 +33,7 @@ from multiprocessing.connection import Connection, wait
 from typing import NoReturn, Protocol, cast
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.pipeline.units import Job, Unit, cause, is_rest, printable, run_units
+from coordwire.tables.pipeline.units import Job, Unit, cause, is_last_of, is_rest, printable, run_units
 from coordwire.tables.readers.splits import OPENING
 
 Progress = Callable[[int, int], None]
@@ -57,7 +57,8 @@ class Engine(Protocol):
 def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[Unit]]:
     """Group neighbouring units: enough tasks for workers to end at about the same time, none too small.
 
-    The two units of a capture share a task, which reads it once, unless a worker would have nothing to do."""
+    The two units of a capture share a task, which reads it once, unless a worker would have nothing to do;
+    those of a chain always do."""
     cost = [unit.part.end - unit.part.start + OPENING for unit in units]
     total = sum(cost)
     most = (
@@ -68,12 +69,14 @@ def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[
     for unit, size in zip(units, cost, strict=True):
         count = len(tasks[-1]) if tasks else MOST_UNITS
         is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
-        is_read_already = unit.part.size * workers <= total and is_rest(before, unit)
+        is_last = is_last_of(before, unit)
+        is_read_already = is_last or (unit.part.size * workers <= total and is_rest(before, unit))
         if not is_read_already and (count >= MOST_UNITS or (used + size > most and not is_small)):
             tasks.append([])
             used = 0
         tasks[-1].append(unit)
-        used, before = used + size, unit
+        used += size
+        before = before if is_last else unit
     return tasks
 
 

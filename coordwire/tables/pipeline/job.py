@@ -45,13 +45,14 @@ from coordwire.tables.pipeline.pruning import (
     pruned_notice,
     renamed_units,
 )
-from coordwire.tables.pipeline.units import Job, Unit, as_units, printable, story_units
+from coordwire.tables.pipeline.units import Job, Unit, as_units, printable, row_facts, story_units
 from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.splits import CapturedFile, Part, capture_parts, segment_parts
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
+from coordwire.tables.storage.checkpoints import remove_checkpoints
 from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.storage.manifest_file import FORMAT, Notes, TableLog
 from coordwire.tables.storage.parquet_files import UnitFiles
@@ -122,7 +123,9 @@ def _locked(
     complete = ledger.complete_units()
     ledger.clear_attempts(complete)
     deleted = None if pruning is None else gone_paths(complete, files, pruning, ledger.manifest.mounts)
-    captures = EarlierCaptures(complete, files, deleted)
+    captures = EarlierCaptures(
+        complete, files, deleted, row_facts(options, tables), join_rotated=options.join_rotated
+    )
     units = plan(files, options, tables, captures)
     names = {unit.name for unit in units} | captures.staying
     stale = gone_units(complete, deleted or ()) - captures.staying
@@ -130,7 +133,7 @@ def _locked(
     renamed = renamed_units(complete, names, files) | captures.replaced
     valid = ledger.remove_orphans(complete, names, files, stale | renamed)
     pruned = sorted(captures.pruned.union(paths_of(complete, stale)))
-    notices = [*lock.notices, *_foreign(ledger.foreign_files(valid)), *pruned_notice(pruned)]
+    notices = [*lock.notices, *_foreign(ledger.foreign_files(complete)), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in valid]
     try:
         engine.run_units(todo, job, progress)
@@ -162,6 +165,9 @@ def _locked(
         ledger.commit(notes, log=log)
         bring_up(output, ledger.manifest, tables, lock.run, create=True)
     ledger.clear_attempts(notes)
+    gone_on = {note.get("after") for note in notes.values() if note.get("stage") == "settled"}
+    remove_checkpoints(output, {name for name, note in notes.items() if note.get("saved")} - gone_on)
+    notices += [notice for unit in todo for notice in notes[unit.name].get("notices", ())]
     summary = summary_of(files, run_notes)
     summary.reused = len(units) - len(todo)
     summary.notices = notices
@@ -303,10 +309,13 @@ def write_files(
 def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:
     numbers_of: dict[str, Counter[str]] = {}
     joined: dict[str, str] = {}
+    first_of = _first_files(files, notes)
     for note in notes.values():
         present = [path for path in note["paths"] if path in files]
-        if note["kind"] in ("story", "lag") or not present:
+        if note["kind"] in ("story", "lag") or not (present or note.get("chain") in first_of):
             continue
+        if note.get("chain") in first_of:
+            present = list(dict.fromkeys([first_of[note["chain"]], *present]))
         first, *further = present  # of a capture that has lost files, of those that are there
         numbers = numbers_of.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
@@ -315,6 +324,17 @@ def _file_rows(files: dict[str, File], notes: Notes) -> list[dict[str, Any]]:
         joined.update((path, first) for path in further)
     origins = Origins(files.values())
     return [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
+
+
+def _first_files(files: dict[str, File], notes: Notes) -> dict[str, str]:
+    """Of each chain the first of its files that are there, by the chain's first file."""
+    present = [
+        (time_ns, path, note["chain"])
+        for note in notes.values()
+        for path, time_ns, *_ in (note["captured"] if note.get("chain") else ())
+        if path in files
+    ]
+    return {chain: path for _, path, chain in sorted(present, reverse=True)}
 
 
 def _file_row(

@@ -28,54 +28,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from coordwire.capture.answer_errors import KnownAnswers
-from coordwire.capture.body_text import NO_TEXT, body_text, is_refused
-from coordwire.capture.entries import FrameEntry
-from coordwire.capture.plain_lines import PlainFrames
-from coordwire.codec.program import HAS_CODES
-from coordwire.codec.walk import entity_values
-from coordwire.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
 from coordwire.tables.columns import ROWS_FORMAT, TABLES, default_columns
 from coordwire.tables.options import Options
-from coordwire.tables.readers.captures import read_frames, was_overwritten
+from coordwire.tables.pipeline.capture_rows import CaptureRows
+from coordwire.tables.readers.captures import was_overwritten
 from coordwire.tables.readers.disk_lag import read_lag
 from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
-from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
-from coordwire.tables.readers.frame_selection import is_selected
 from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
 from coordwire.tables.readers.rows import Bad, builders_of, quarantine_batch
 from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
-from coordwire.tables.readers.traffic_rows import TRAFFIC_SIZE, TrafficRows
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import Attempt
-from coordwire.timeline.from_wire.timeline import Timeline
-from coordwire.versions import api_name
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from coordwire.capture.entries import ConnectionSign, Entry
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
-
-OF_FRAMES = ("frames", "errors")
-"""The tables that a capture's frames have rows in one by one, whichever share they are in."""
-
-PREFIX = 4
-"""Bytes of a frame's size prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +93,27 @@ def as_units(
     story: bool = False,
 ) -> list[Unit]:
     """Parts with the names of their units."""
+    values = _values(options)
+    units: list[Unit] = []
+    for part in parts:
+        if part.stage == "open" and not part.after:  # it is the last file of the chain of the unit before
+            part = replace(part, after=units[-1].name)
+        units.append(Unit(_name(part, files, values, tables, story), part, story))
+    return units
+
+
+def _values(options: Options) -> dict[str, Any]:
+    """What rows depend on besides files and tables."""
     values = options.row_facts()
     if missing := missing_codecs():  # once they are there, everything is read again
         values["missing_codecs"] = missing
-    return [Unit(_name(part, files, values, tables, story), part, story) for part in parts]
+    return values
+
+
+def row_facts(options: Options, tables: Sequence[str]) -> str:
+    """A digest of what the rows of all captures depend on besides their files."""
+    facts = json.dumps([FORMAT, ROWS_FORMAT, sorted(tables), _values(options)])
+    return sha256(facts.encode()).hexdigest()[:24]
 
 
 def _name(
@@ -125,7 +123,10 @@ def _name(
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares, part.starts]
     kinds = [story, part.lag is not None]
-    facts = json.dumps([FORMAT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values])
+    chained: list[Any] = [part.stage, part.after] if part.stage else []
+    if part.following:  # units that were saved stay, whatever their names
+        chained += [part.following, files[part.following].size, files[part.following].modified]
+    facts = json.dumps([FORMAT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values, *chained])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -149,13 +150,13 @@ def story_units(
 def run_units(units: Sequence[Unit], job: Job) -> list[dict[str, Any]]:
     """Read the units of a task, write their rows and their notes together; returns the notes that count.
     Raises `UnitFailed`."""
-    unit, works, notes = units[0], list[_Work](), []
+    unit, works, notes = units[0], list[Work](), []
     try:
         attempt = Attempt(open_output(job.out), _task_name(units), job.run)
         for together in _read_together(units, job.tables):
             unit, began = together[0], time.monotonic()
-            works = [_Work(unit, job.options, job.tables, UnitFiles(attempt, unit.name)) for unit in together]
-            works[0].run(works[-1])
+            works = [Work(unit, job, UnitFiles(attempt, unit.name)) for unit in together]
+            works[0].run(works)
             seconds = round(time.monotonic() - began, 3)
             notes += [work.note() | {"seconds": seconds} for work in works]
         return attempt.publish(notes)
@@ -169,10 +170,13 @@ def run_units(units: Sequence[Unit], job: Job) -> list[dict[str, Any]]:
 
 
 def _read_together(units: Sequence[Unit], tables: Sequence[str]) -> Iterator[list[Unit]]:
-    """The units, with the two of a capture together that stories and frames have: one reading serves both."""
+    """The units, with the two of a capture together that stories and frames have, or that a chain's settled
+    files and its last one have: one reading serves both."""
     together: list[Unit] = []
     for unit in units:
-        if together and not (_has_stories(tables) and is_rest(together[-1], unit)):
+        if together and not (
+            is_last_of(together[0], unit) or (_has_stories(tables) and is_rest(together[0], unit))
+        ):
             yield together
             together = []
         together.append(unit)
@@ -184,6 +188,11 @@ def is_rest(before: Unit | None, unit: Unit) -> bool:
     if before is None or unit.part.kind != "capture" or before.part.shares != 2:
         return False
     return before.part.path == unit.part.path and before.part.captured == unit.part.captured
+
+
+def is_last_of(before: Unit | None, unit: Unit) -> bool:
+    """Whether a unit has the last file of a chain, and the one before it the settled files."""
+    return before is not None and unit.part.stage == "open" and unit.part.after == before.name
 
 
 def _has_stories(tables: Sequence[str]) -> bool:
@@ -203,11 +212,6 @@ def _identity(part: Part) -> list[Any] | None:
         return None
     origin = FileOrigin(part.topic, part.partition, part.broker, part.cluster_id, part.state)
     return segment_identity(part.path, part.size, origin)
-
-
-def _codes(entry: FrameEntry) -> set[int]:
-    """The error codes of a response other than 0."""
-    return {*entity_values(entry.message, "error_code")} - {0}
 
 
 @contextmanager
@@ -248,14 +252,18 @@ def printable(sentence: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
 
 
-class _Work:
+class Work:
     """Reads one unit and writes its rows."""
 
-    def __init__(self, unit: Unit, options: Options, tables: Sequence[str], files: UnitFiles) -> None:
+    def __init__(self, unit: Unit, job: Job, files: UnitFiles) -> None:
         self.unit = unit
-        self.options = options
-        self.tables = tables
+        self.job = job
+        self.options = job.options
+        self.tables = job.tables
         self.files = files
+        self.notices: list[str] = []
+        self.chain = ""
+        self.is_saved = False
         self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
         self.lost: set[str] = set()
         self.apis: Counter[tuple[str, bool]] = Counter()
@@ -265,10 +273,17 @@ class _Work:
     def note(self) -> dict[str, Any]:
         """The unit's note."""
         part = self.unit.part
-        return {
+        own = [file for file in part.captured if not part.stage or file.path in part.paths]
+        chained: dict[str, Any] = {}
+        if part.stage:
+            chained = {
+                "stage": part.stage, "after": part.after, "chain": self.chain, "notices": self.notices,
+                "saved": self.is_saved and not self.lost, "facts": row_facts(self.options, self.tables),
+            }  # fmt: skip
+        return chained | {
             "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
             "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
-            "captured": [[*file] for file in part.captured if file.path not in self.lost],
+            "captured": [[*file] for file in own if file.path not in self.lost],
             "share": [part.share, part.shares],
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
@@ -277,25 +292,36 @@ class _Work:
             "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
-    def run(self, frames_work: _Work) -> None:
-        """Read the unit and write its rows. frames_work: the work of a capture's frames, if both are read at
-        once; else this one."""
+    def run(self, together: Sequence[Work]) -> None:
+        """Read the unit and write its rows, and those of the others that the same reading serves, which come
+        after it."""
         items: dict[str, Callable[[], Iterator[tuple[str, pyarrow.RecordBatch]]]] = {
             "story": self._story, "lag": self._lag, "segment": self._segment,
-            "capture": partial(self._capture, frames_work),
         }  # fmt: skip
         with _few_collections():
-            for table, batch in items[self.unit.kind]():
-                if table in self.tables:
-                    (frames_work if table in OF_FRAMES else self).files.add(table, batch)
+            if self.unit.kind == "capture":
+                output = self.files.attempt.output
+                for work, table, batch in CaptureRows(together, self.options, self.tables, output).rows():
+                    if table in self.tables:
+                        work.files.add(table, batch)
+            else:
+                for table, batch in items[self.unit.kind]():
+                    if table in self.tables:
+                        self.files.add(table, batch)
+        captured = [file for work in together for file in work.unit.part.captured]
+        lost = set[str]().union(*(work.lost for work in together))
+        lost.update(file.path for file in captured if was_overwritten(file))
+        for work in together:
+            work.lost = lost
+            work.close()
+
+    def close(self) -> None:
+        """Write what is left, and complete the files."""
         if self._bad_ranges and "quarantine" in self.tables:
             self.files.add("quarantine", quarantine_batch(self._bad_ranges))
-        self.lost.update(file.path for file in self.unit.part.captured if was_overwritten(file))
-        frames_work.lost = self.lost
         self.files.close()
-        frames_work.files.close()
 
-    def _quarantine(self, bad_range: Bad) -> None:
+    def quarantine(self, bad_range: Bad) -> None:
         if bad_range.is_lost:
             self.lost.add(bad_range.path)
         self.quarantined += bad_range.end - bad_range.start
@@ -321,113 +347,13 @@ class _Work:
             columns = ["topic"]
         for item in guarded_call(read_records, part, self.options, columns, see):
             if isinstance(item, Bad):
-                self._quarantine(item)
+                self.quarantine(item)
             else:
                 yield "records", item
             while full:
                 yield "batches", full.pop()
         if (rows := heads.builder.take()) is not None:
             yield "batches", rows
-
-    def _capture(self, frames_work: _Work) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """frames_work: the work that frames count for."""
-        part = (
-            self.unit.part
-            if frames_work is self
-            else replace(self.unit.part, shares=1, end=self.unit.part.size)
-        )
-        dialect = self.options.dialect
-        timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
-        builders = builders_of(
-            [name for name in (*STORIES, "errors", "traffic") if name in self.tables], self.options.batch_size
-        )
-        stories = EventRows(builders, "capture")
-        tables: list[tuple[str, pyarrow.RecordBatch]] = []
-        apis: Counter[int | None] = Counter()
-        refused: Counter[int | None] = Counter()
-        codes = KnownAnswers(_codes)
-        judge = PlainFrames(show_secrets=self.options.show_secrets)
-        traffic = TrafficRows(show_secrets=self.options.show_secrets)
-        names = [column.name for column in TABLES["errors"]]
-        error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        has_timeline = any(name in self.tables for name in STORIES)
-        has_traffic = "traffic" in self.tables
-        has_stories = _has_stories(self.tables)
-        telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
-        new_since: int | None = None if part.known else 0
-
-        def see(frames: Sequence[FrameEntry]) -> None:
-            frames_work.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
-            frames_work.rows += len(frames)
-            apis.update([entry.api_key for entry in frames])
-            coded = []
-            for entry in frames:
-                body, flags = entry.text or body_text(entry)
-                if body is None or flags & HAS_CODES:
-                    coded.append(entry)
-            for entry in coded:
-                if is_refused(entry):
-                    refused[entry.api_key] += 1
-                elif entry.direction == "response":
-                    text = (entry.text or NO_TEXT)[0]
-                    for code in _codes(entry) if text is None else codes.of(entry, text):
-                        frames_work.error_codes[entry.api_name or "unknown", code] += 1
-            if "errors" in self.tables:
-                in_range = [entry for entry in coded if is_selected(entry, self.options)]
-                batches = builders["errors"].add_all(error_rows.rows(in_range), ERROR_SIZE)
-                tables.extend(("errors", batch) for batch in batches)
-
-        def tell(
-            entries: Sequence[Entry | ConnectionSign], frames: Sequence[FrameEntry], is_known: bool
-        ) -> Sequence[bool]:
-            nonlocal new_since
-            plain = judge.flags(frames)
-            if has_timeline and (events := timeline.feed_all(entries)) and not is_known:
-                tables.extend(stories.add(events))
-            if new_since is None and not is_known:
-                new_since = min(
-                    (entry.time_ns for entry in entries if entry.time_ns is not None), default=None
-                )
-            if has_traffic:
-                counted = None
-                if self.options.selects_frames or is_known:
-                    counted = [not is_known and is_selected(entry, self.options) for entry in frames]
-                add_traffic(traffic.feed(frames, plain, counted))
-            return plain
-
-        def add_traffic(rows: list[tuple[Any, ...]]) -> None:
-            batches = builders["traffic"].add_all(rows, TRAFFIC_SIZE)
-            tables.extend(("traffic", batch) for batch in batches)
-
-        columns = [column.name for column in TABLES["frames"]]
-        if "frames" not in self.tables:
-            columns = ["frame"]
-        reader = partial(read_frames, stories=has_stories, tell=tell if telling else None)
-        for item in guarded_call(reader, part, self.options, columns, see):
-            if isinstance(item, Bad):
-                self._quarantine(item)
-            else:
-                yield "frames", item
-            yield from tables
-            tables.clear()
-        if telling:
-            yield from stories.add_all(
-                event
-                for event in timeline.finish()
-                if new_since is not None and (event.time_ns is None or event.time_ns >= new_since)
-            )
-            if has_traffic:
-                add_traffic(traffic.finish())
-        for counts, is_bad in ((apis - refused, False), (refused, True)):
-            for key, count in counts.items():
-                name = None if key is None else api_name(key)
-                frames_work.apis[name or "unknown", is_bad] += count
-        frames_work.refused += refused.total()
-        yield from tables
-        yield from stories.finish()
-        for name in ("errors", "traffic"):
-            if name in builders and (rows := builders[name].take()) is not None:
-                yield name, rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         part = self.unit.part
@@ -438,7 +364,7 @@ class _Work:
         except Exception as error:
             if self.options.failfast:
                 raise
-            self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
+            self.quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()
 
     def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
@@ -450,4 +376,4 @@ class _Work:
         except Exception as error:
             if self.options.failfast:
                 raise
-            self._quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))
+            self.quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))

@@ -6,6 +6,7 @@ file_origins.py      files to the topic, partition, broker and cluster that they
 splits.py            files to parts, each of which one task reads
 sources.py           which reader reads what
 captures.py          captures to frames
+chains.py            chains of rotated files, in stages
 frame_rows.py        frames and error codes to rows, most frames column by column
 frame_selection.py   which frames have rows
 segment_reader.py    a part of a segment to its batches

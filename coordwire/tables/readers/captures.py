@@ -44,6 +44,8 @@ from coordwire.tables.stores import is_uri, local_path
 if TYPE_CHECKING:
     import pyarrow
 
+    from coordwire.tables.readers.chains import ChainReading, ChainStage
+
 TOGETHER, HELD = 256, 1 << 20
 """How many frames are made into rows at once, at most, or bytes of frames."""
 
@@ -140,14 +142,16 @@ def read_frames(
     tell: Callable[[Sequence[Entry | ConnectionSign], Sequence[FrameEntry], bool], Sequence[bool]]
     | None = None,
     read_entries: Iterable[Entry] | None = None,
-) -> Iterator[pyarrow.RecordBatch | Bad]:
+    chain: ChainReading | None = None,
+) -> Iterator[pyarrow.RecordBatch | Bad | ChainStage]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
     what `entries` gives of the capture; it returns `is_plain` of each frame. read_entries: the entries, if
-    they were read already. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
+    they were read already. chain: reads the files in stages; the name of each comes before what is in it.
+    Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
     what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
@@ -163,16 +167,27 @@ def read_frames(
         reason = getattr(error, "strerror", None) or str(error)
         missing.append(Bad(path, 0, 0, reason, is_lost=isinstance(error, OSError)))
 
+    stage: ChainStage | None = None
+    name = part.path if chain is None else chain.name
     share = DealtFrames(part.share, part.shares, stories=stories) if part.shares > 1 else None
-    has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
+    has_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         told_share = share if tell is None else None
-        lists = (
-            entries(part, options, failed, told_share)
-            if read_entries is None
-            else zip(repeat(False), together([entry] for entry in read_entries))
-        )
-        for is_known, (batch, frames) in lists:
+        lists: Iterable[tuple[bool | ChainStage, Together]]
+        if chain is not None:
+            lists = chain.lists(failed, told_share)
+        elif read_entries is None:
+            lists = entries(part, options, failed, told_share)
+        else:
+            lists = zip(repeat(False), together([entry] for entry in read_entries))
+        for place, (batch, frames) in lists:
+            is_known = place is True or place == "known"
+            if not isinstance(place, bool) and place != stage:
+                if (rows_left := builder.take()) is not None:
+                    yield rows_left
+                yield place
+                stage = place
+            has_other_shares = has_shares and place != "open"
             plain = None if tell is None else tell(batch, frames, is_known)
             if is_known:
                 continue
@@ -190,12 +205,12 @@ def read_frames(
             if len(batch) > len(frames):
                 for entry in batch:
                     if isinstance(entry, UnreadableRange):
-                        yield bad_of(entry, part.path, show_secrets=options.show_secrets)
+                        yield bad_of(entry, name, show_secrets=options.show_secrets)
     except DecodeError as error:  # no capture at all
         if options.failfast:
             raise
         if part.share == 0:
-            yield Bad(part.path, 0, part.size, error.reason, _head(part) if options.show_secrets else None)
+            yield Bad(name, 0, part.size, error.reason, _head(part) if options.show_secrets else None)
     yield from missing
     if (batch := builder.take()) is not None:
         yield batch

@@ -100,6 +100,10 @@ class Part:
     modified: the file's time, as it was listed.
     share: of the capture's frames, from 0; shares: how many there are.
     lag: what lag is read from, for a part that all of it is read by.
+    stage: of a chain of rotated files, "settled" for those whose rows stay as they are when it grows, "open"
+    for the last file, with the rows that only the end shows; after: the unit that the files before are of,
+    whose checkpoint the part goes on from; "" where there are none; following: of settled files, the last
+    file, which is read with them where they end within a packet.
     """
 
     kind: Kind
@@ -120,6 +124,15 @@ class Part:
     shares: int = 1
     lag: LagInputs | None = None
     captured: tuple[CapturedFile, ...] = ()
+    stage: str = ""
+    after: str = ""
+    following: str = ""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The files before its own."""
+        own = set(self.paths)
+        return tuple(file.path for file in self.captured if file.path not in own)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -150,10 +163,12 @@ class Part:
 
 class CaptureRun(NamedTuple):
     """Files of a capture that are read together. captured: these and those before them, for the unit's
-    note."""
+    note. after: the unit whose checkpoint they go on from; grows: whether files may follow them."""
 
     files: Sequence[File]
     captured: Sequence[CapturedFile] = ()
+    after: str = ""
+    grows: bool = False
 
     @property
     def size(self) -> int:
@@ -220,6 +235,10 @@ def capture_parts(
         chains = rotated(readable, lambda file: file.path, first)
         alone = [file for file in alone if file.trouble]
     for run in [run for chain in [*chains, *([file] for file in alone)] for run in runs(chain)]:
+        if run.grows:
+            settled_size = sum(file.size for file in run.files[:-1])
+            parts += growing_parts(run, shares_of(settled_size, options.split_size, stories=stories))
+            continue
         size = run.size
         further_paths = tuple(file.path for file in run.files[1:])
         file = run.files[0]
@@ -231,6 +250,28 @@ def capture_parts(
                      trouble=file.trouble, share=share, shares=count, captured=tuple(run.captured))
             )  # fmt: skip
     return parts
+
+
+def growing_parts(run: CaptureRun, count: int) -> list[Part]:
+    """The parts of a chain that may grow: its files but the last, if they are not other units', in so many
+    shares, and the last file, after the first share, whose reader goes on to it."""
+    *settled, last = run.files
+    parts: list[Part] = []
+    before, own = run.captured[: -len(run.files)], run.captured[-len(run.files) :]
+    if settled:
+        size = sum(file.size for file in settled)
+        parts = [
+            Part("capture", settled[0].path, size, share * size // count, (share + 1) * size // count,
+                 further_paths=tuple(file.path for file in settled[1:]), share=share, shares=count,
+                 captured=(*before, *own[:-1]), stage="settled", after=run.after, following=last.path)
+            for share in range(count)
+        ]  # fmt: skip
+    known = (file._replace(start=file.size) for file in own[:-1])
+    last_part = Part(
+        "capture", last.path, last.size, 0, last.size, captured=(*before, *known, own[-1]), stage="open",
+        after="" if settled else run.after,
+    )  # fmt: skip
+    return [*parts[:1], last_part, *parts[1:]]
 
 
 def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:

@@ -102,6 +102,10 @@ class TrafficRows:
         self._topics: dict[Any, str] = {}
         self._capture = ""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes on in another process, where connections have other ids."""
+        return vars(self) | {"_recent": {}, "_ends": KnownEnds()}
+
     def feed(
         self, entries: Sequence[FrameEntry], plain: Iterable[bool], counted: Iterable[bool] | None = None
     ) -> list[tuple[Any, ...]]:

@@ -43,7 +43,14 @@ _NOTE: dict[str, _Form] = {
     "error_codes": [(str, int, int)], "commit": int, "units_rows": int, "read_bytes": int,
     "quarantined_bytes": int, "bad_ranges": int, "refused": int,
     "captured": [(str, int, str, int, int, int)], "share": (int, int),
+    "stage": str, "after": str, "facts": str, "chain": str, "saved": bool, "notices": [str],
 }  # fmt: skip
+_LATER: dict[str, Any] = {
+    "error_codes": [], "commit": 0, "captured": [], "share": [0, 1],
+    "stage": "", "after": "", "facts": "", "chain": "", "saved": False, "notices": [],
+}  # fmt: skip
+"""What a note may lack."""
+
 _LOG: dict[str, _Form] = {
     "format": str, "table_id": str, "commit": int, "retired": [str], "replaced": {"": [str]},
 }  # fmt: skip
@@ -123,7 +130,7 @@ def _as_note(unit: object, note: object) -> dict[str, Any]:
         raise CoordwireError(f"expected the note of unit {unit!r}")
     proofs, form = (
         as_proofs(note.get("proofs")),
-        {"error_codes": [], "commit": 0, "captured": [], "share": [0, 1]} | note,
+        _LATER | note,
     )
     is_valid = (
         all(_fits(form.get(name), shape) for name, shape in _NOTE.items())

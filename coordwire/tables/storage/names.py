@@ -5,6 +5,7 @@
     TABLE/date=D/topic-T/UNIT-TOKEN-NNNN.parquet
     _manifest/TASK.json                         notes of the units of a task, which are complete
     _manifest/writing/                          small files until they are complete
+    _manifest/checkpoints/UNIT                  what is known at the end of a unit's files, for those after
     _manifest/lock, _manifest/commit            empty; only locked (flock)
     _manifest/runs/RUN.lock                     the run that writes here at present
     _manifest/attempts/RUN-TASK-TOKEN/          what one attempt at one task has not published yet
@@ -20,8 +21,8 @@ random and new for each attempt, so that no two writers ever share a name.
 from __future__ import annotations
 
 __all__ = [
-    "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "RUNS", "WRITING", "attempt_of",
-    "data_name", "folder_of", "is_data_name", "is_note_name", "is_own_name", "partition_date",
+    "ATTEMPTS", "CHECKPOINTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "RUNS", "WRITING",
+    "attempt_of", "data_name", "folder_of", "is_data_name", "is_note_name", "is_own_name", "partition_date",
 ]  # fmt: skip
 
 import re
@@ -41,6 +42,8 @@ RUNS = f"{NOTES}/runs"
 ATTEMPTS = f"{NOTES}/attempts"
 WRITING = f"{NOTES}/writing"
 """Where small files are until they are whole."""
+
+CHECKPOINTS = f"{NOTES}/checkpoints"
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 NO_TOPIC = "no-topic"
@@ -65,7 +68,7 @@ _ATTEMPT = re.compile(
 )
 _OWN = re.compile(
     rf"{LOCK}|{COMMIT}|{RUNS}/[0-9a-f]{{32}}\.lock|{WRITING}/[\w.-]+\.[0-9a-f]{{32}}\.part"
-    rf"|{_NOTE.pattern}|{_ATTEMPT.pattern}"
+    rf"|{_NOTE.pattern}|{_ATTEMPT.pattern}|{CHECKPOINTS}/[0-9a-f]{{24}}"
 )
 
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 
-__all__ = ["MOST_PENDING", "Latest", "decide", "latest"]
-
 NO_OP = "NoOp"
 """The record that a controller writes so that there is one."""
 

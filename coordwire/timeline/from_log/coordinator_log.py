@@ -25,17 +25,6 @@ from coordwire.records.batch_reader import Buffer
 from coordwire.segments import Segment
 from coordwire.timeline.from_log.files import LogFile
 
-__all__ = [
-    "CoordinatorRecord",
-    "LogItem",
-    "Marker",
-    "Refusal",
-    "coordinator_record",
-    "guess_log",
-    "read_file",
-    "read_records",
-]
-
 SAMPLE = 64
 """So many records say which log they belong to, where no name does."""
 

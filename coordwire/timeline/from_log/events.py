@@ -34,8 +34,6 @@ from coordwire.timeline.members import MOST_MEMBERS, Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import between_records
 
-__all__ = ["log_timeline", "topic_names"]
-
 MOST_GROUPS = 100_000
 MOST_TOPICS = 100_000
 MS = 1_000_000

@@ -17,8 +17,6 @@ from pathlib import Path
 from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.logs import TOPICS, Log
 
-__all__ = ["LogFile", "find_files"]
-
 _PARTITION = re.compile(f"({'|'.join(TOPICS.values())})-([0-9]{{1,9}})")
 _LOGS: dict[str, Log] = {topic: log for log, topic in TOPICS.items()}
 

@@ -15,7 +15,6 @@ modern_group.py     a group whose coordinator assigns, by its heartbeats; modern
                     frame shows anything
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
-topic_changes.py    topics that are created, enlarged or deleted
 coordinators.py     which broker coordinates each group, and when it is away
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

@@ -192,7 +192,11 @@ class ClassicGroup(ClassicState):
         if is_read:
             self.expire_all(place)
         trigger = of_join(
-            self, member, moved_coordinator=self._moved_coordinator, known_from_start=self._known_from_start
+            self,
+            member,
+            place,
+            moved_coordinator=self._moved_coordinator,
+            known_from_start=self._known_from_start,
         )
         self._moved_coordinator = self._moved_coordinator and trigger.cause != "coordinator_moved"
         remember(self._causes, place, trigger, MOST_WAITING)
@@ -334,7 +338,9 @@ class ClassicGroup(ClassicState):
         if rebalance is not None:
             return rebalance
         self.end("superseded", place)
-        trigger = of_join(self, member, moved_coordinator=False, known_from_start=self._known_from_start)
+        trigger = of_join(
+            self, member, request_place, moved_coordinator=False, known_from_start=self._known_from_start
+        )
         return self.begin(of_joins([trigger])[1], request_place)
 
     # --- generations ---

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
@@ -77,6 +78,12 @@ class PendingJoins:
         return bool(heap) and -heap[0][0] >= since_ns
 
 
+def _digest(offers: Iterable[Any]) -> bytes:
+    """A short text for protocols and their metadata, the same in any process."""
+    text = repr([(offer.name, bytes(offer.metadata or b"")) for offer in offers])
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
 def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
     """A member as its JoinGroup describes it."""
     member = Member(
@@ -85,7 +92,7 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
         session_timeout_ms=message.session_timeout_ms, classic=True,
         rebalance_timeout_ms=max(message.rebalance_timeout_ms, 0) or message.session_timeout_ms,
         reason=message.reason or None,
-        offers=hash(tuple((protocol.name, protocol.metadata) for protocol in message.protocols)),
+        offers=_digest(message.protocols),
     )  # fmt: skip
     for offer in message.protocols[:1]:
         subscribe_by_offer(member, offer, message.protocol_type)

@@ -145,6 +145,8 @@ class SilentMembers:
     ) -> tuple[Leaving, Seen]:
         """How and when a member must have left by its session. over_ns: when that ends, if unanswered
         requests count."""
+        session_ns = 0 if member.parked else (member.session_timeout_ms or 0) * MS
+        over_ns = over_ns or self._clocks.over_before_move_ns(member, session_ns)
         over_ns = over_ns or self._clocks.over_ns(member)
         if over_ns is not None and member.parked:
             waited_ns = (self.formed_ns or 0) - (member.last_seen_ns or 0)

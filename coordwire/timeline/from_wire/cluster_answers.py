@@ -13,12 +13,12 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import id_text
-from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
+from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupConfigured, GroupEvent, TopicChanged
 from coordwire.timeline.evidence import Seen, remember
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.group_table import GroupTable, TopicsById
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
-from coordwire.timeline.from_wire.topic_changes import CHANGES_TOPICS
+from coordwire.timeline.topic_changes import CHANGES_TOPICS
 from coordwire.versions import ApiKey
 
 __all__ = ["OTHER_APIS", "OtherAnswers"]
@@ -27,8 +27,8 @@ MOST_COORDINATORS = 10_000
 
 OTHER_APIS = frozenset(map(int, (
     *CHANGES_TOPICS, ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LIST_OFFSETS,
-    ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.API_VERSIONS,
+    ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS,
     ApiKey.FIND_COORDINATOR, ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
 )))  # fmt: skip
@@ -64,11 +64,14 @@ class OtherAnswers:
                     self._learn_topics(message)
                 elif entry.api_key == ApiKey.DELETE_TOPICS:
                     self._delete_topics(message)
-                self._groups.topic_changes.learn(entry.api_key, request, message, place)
+                yield from self._topics_changed(entry, request, message, place)
             case ApiKey.DESCRIBE_CONFIGS:
                 self._timeouts.described(message)
-            case ApiKey.INCREMENTAL_ALTER_CONFIGS:
-                self._timeouts.altered(request, message)
+            case ApiKey.ALTER_CONFIGS | ApiKey.INCREMENTAL_ALTER_CONFIGS:
+                for group, settings in self._timeouts.altered(request, message):
+                    yield GroupConfigured(
+                        group=group, **place._asdict(), client_id=entry.client_id, settings=settings
+                    )
             case ApiKey.API_VERSIONS if message.error_code:
                 yield _versions_refused(entry, message, place)
             case ApiKey.FIND_COORDINATOR if request.key_type == 0:
@@ -81,6 +84,24 @@ class OtherAnswers:
                 yield from self._commits.add_offsets(entry.client_id, request, message, place)
             case ApiKey.END_TXN:
                 yield from self._commits.end(request, message, place)
+
+    def _topics_changed(
+        self, entry: FrameEntry, request: Any, message: Any, place: Seen
+    ) -> Iterator[GroupEvent]:
+        """Topics were created, enlarged or deleted: for each group that is concerned."""
+        changes = self._groups.topic_changes.learn(entry.api_key or 0, request, message, place)
+        if not changes:
+            return
+        counts: dict[str, int] = {}
+        if entry.api_key == ApiKey.CREATE_PARTITIONS:
+            counts = {topic.name: topic.count for topic in request.topics}
+        for group, topics in list(self._groups.concerned(frozenset(topic for topic, _ in changes))):
+            for topic, deed in changes:
+                if topic in topics:
+                    yield TopicChanged(
+                        group=group, **place._asdict(), client_id=entry.client_id, topic=topic,
+                        deed=deed, partitions=counts.get(topic),
+                    )  # fmt: skip
 
     def _learn_topics(self, message: Any) -> None:
         for name in self._names.learn(message):

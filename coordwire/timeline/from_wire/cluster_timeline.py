@@ -316,12 +316,23 @@ class ClusterTimeline:
         """The answer to ApiVersions, of which only a refusal says something; its error code comes first."""
         if entry.body[4:6] == _NO_CODE:
             request_entry: Any = entry.request
-            if self._ends is not None and self._ends.knows(request_entry) is None:
+            is_new = self._ends is not None and self._ends.knows(request_entry) is None
+            events = self._unused_answer(entry)
+            if self._ends is not None and is_new:
                 self._ends.begun_count += 1
-            return self._unused_answer(entry)
+                self._names_software(request_entry)
+            return events
         message: Any = entry.message
         is_refusal = entry.error is None and message is not None and message.error_code
         return self._other_answer(entry) if is_refusal else self._unused_answer(entry)
+
+    def _names_software(self, request_entry: FrameEntry) -> None:
+        """ApiVersions was asked first on a connection, with the client's software from version 3 on."""
+        request: Any = message_of(request_entry) if (request_entry.api_version or 0) >= 3 else None
+        if request is not None and self._ends is not None:
+            self._ends.names_software(
+                request_entry, request.client_software_name, request.client_software_version
+            )
 
     def _unused_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """An answer that says only that its connection is in use; it is read if that isn't known yet."""
@@ -586,7 +597,7 @@ class ClusterTimeline:
             )
         else:
             kind = MODERN[entry.api_key or 0]
-            group = self._groups.of_heartbeat(kind, request, message, asked_place)
+            group = self._groups.of_heartbeat(kind, request, message, place, asked_place)
             if group is None:
                 return None
             if not self._hears(group, request_entry, code, place, asked_place):

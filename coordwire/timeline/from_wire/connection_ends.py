@@ -55,6 +55,9 @@ MANY_BEGUN = 20
 SILENCE_NS = 1_000_000_000
 """A request after so long is remembered beside the one before it, as it may be of a member that is out."""
 
+LONGEST_SOFTWARE = 100
+"""Characters of a client's software and its version."""
+
 _new = tuple.__new__  # a named tuple's own goes through a function
 
 
@@ -85,12 +88,13 @@ class LastRequests:
 @dataclass(slots=True)
 class _Connection:
     """One connection. end: the first of it; fetched_ns: when the last Fetch was sent on it; requests: of the
-    member that has asked on it last."""
+    member that has asked on it last; software: its client's, with its version."""
 
     client: ClientOrigin
     end: ConnectionEnd | None = None
     fetched_ns: int = 0
     requests: LastRequests | None = None
+    software: str | None = None
 
 
 @dataclass(slots=True)
@@ -274,6 +278,12 @@ class ConnectionEnds:
         own = None if requests is None else self._known.get(requests.flow)
         return None if own is None else own.end
 
+    def names_software(self, request_entry: FrameEntry, name: str, version: str) -> None:
+        """A client said on its connection what it is."""
+        connection = self.knows(request_entry)
+        if connection is not None and name and len(name) + len(version) <= LONGEST_SOFTWARE:
+            connection.software = f"{name} {version}".rstrip()
+
     def end_on(self, flow: str) -> ConnectionEnd | None:
         """The end of a connection, None if it did not end."""
         connection = self._known.get(flow)
@@ -296,6 +306,10 @@ class ConnectionEnds:
             if former is not None and former not in self._in and not event.rejoined:
                 event = replace(event, former_id=former.member_id)
             self._joins(event)
+            flow = self.flow_of(name)
+            connection = None if flow is None else self._known.get(flow)
+            if connection is not None and connection.software is not None:
+                event = replace(event, software=connection.software)
         elif isinstance(event, RebalanceEnded):
             group = event.group
             for member_id, partitions in event.assignments:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
@@ -27,13 +28,16 @@ from coordwire.timeline.from_wire.migrating_group import (
     to_consumer,
 )
 from coordwire.timeline.from_wire.modern_group import ModernGroup
-from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import UNAVAILABLE, Holes
+from coordwire.timeline.topic_changes import TopicChanges
 
 __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
+
+MOST_CONCERNED, MOST_ASKED = 1_000, 20
+"""A topic's change is reported of so many groups, by so many members and their partitions each."""
 
 _FAMILIES: tuple[Kind, ...] = ("classic", "share", "streams")
 """The kinds that groups are kept as."""
@@ -165,15 +169,28 @@ class GroupTable:
             before = None if family == living else self.every.get((group.group, family))
             if before is None or before.is_unused:
                 continue
+            is_silent = before.unmoved_if_silent(place)  # one that was deleted didn't move
             if isinstance(before, ClassicGroup):
                 before.expire_all(place)
             else:
                 before.expire(place)
-            if before.members:
+            if before.members and not is_silent:
                 continue  # these are captures of several clusters
             events = self._end(group.group, (family,), place)
             before.report(GroupDeleted, place, inferred=True)
             group.pending[:0] = events + before.drain()
+
+    def concerned(self, topics: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+        """The ids of groups, of the first ones, whose first members ask for some of these topics or have
+        partitions of them; and which topics."""
+        for group in islice(self, MOST_CONCERNED):
+            own: set[str] = set()
+            for member in islice(group.members.values(), MOST_ASKED):
+                own.update(topics.intersection(member.topics))
+                names = {partition.topic for partition in islice(member.assigned or (), MOST_ASKED)}
+                own.update(topics.intersection(map(group.name_of, names)))
+            if own:
+                yield group.group, frozenset(own)
 
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""
@@ -207,15 +224,17 @@ class GroupTable:
             return self._keep(to_classic_unseen(group, request_place))
         return group
 
-    def of_heartbeat(self, kind: Kind, request: Any, message: Any, request_place: Seen) -> ModernGroup | None:
+    def of_heartbeat(
+        self, kind: Kind, request: Any, message: Any, place: Seen, request_place: Seen
+    ) -> ModernGroup | None:
         """The group that a heartbeat is about, if it is of this kind."""
-        group = self._of_heartbeat(kind, request, message, request_place)
+        group = self._of_heartbeat(kind, request, message, place, request_place)
         if group is not None and request.member_epoch == 0 and not message.error_code:
             self._succeeds(group, request_place)
         return group
 
     def _of_heartbeat(
-        self, kind: Kind, request: Any, message: Any, request_place: Seen
+        self, kind: Kind, request: Any, message: Any, place: Seen, request_place: Seen
     ) -> ModernGroup | None:
         group_id = request.group_id
         if kind == "consumer":
@@ -223,7 +242,7 @@ class GroupTable:
             if isinstance(group, ConsumerGroup):
                 if request.member_epoch != 0 or message.error_code:
                     return group
-                group.expire_before(request, message, request_place)
+                group.expire_before(request, message, group.read_place(request_place, place))
                 if group.converts is None:
                     return group
                 group = self._keep(to_classic(group, None, request_place))
@@ -255,9 +274,7 @@ class GroupTable:
         return group
 
     def _keep(self, group: G) -> G:
-        group.holes = self.holes
-        if isinstance(group, ModernGroup):
-            group.topic_changes = self.topic_changes
+        group.holes, group.topic_changes = self.holes, self.topic_changes
         if self._ends is not None:
             group.connections = self._ends
         self._put((group.group, "classic"), group)

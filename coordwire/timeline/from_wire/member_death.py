@@ -17,12 +17,12 @@ the bound, rounded down to whole seconds, as timeouts are set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
-from coordwire.timeline.events import Kind
+from coordwire.timeline.events import GroupSetting, Kind
 from coordwire.timeline.evidence import Silence
 from coordwire.timeline.members import Member
 
@@ -51,6 +51,9 @@ HANDLED_NS = 10_000_000
 
 MOST_CONFIGURED = 10_000
 """So many groups' configurations are remembered."""
+
+MOST_SETTINGS, MOST_DIGITS = 20, 10
+"""So many of a group's settings are reported, and digits of their values."""
 
 _CONFIG = "session.timeout.ms"
 _BROKER, _GROUP = 4, 32
@@ -123,29 +126,43 @@ class KnownTimeouts:
             if result.error_code == 0:
                 self._learn(result.resource_type, result.resource_name, result.configs)
 
-    def altered(self, request: Any, message: Any) -> None:
-        """IncrementalAlterConfigs, answered."""
+    def altered(self, request: Any, message: Any) -> Iterator[tuple[str, tuple[GroupSetting, ...]]]:
+        """AlterConfigs or IncrementalAlterConfigs, answered: of which groups, and what each has since."""
         refused = {
             (response.resource_type, response.resource_name)
             for response in message.responses
             if response.error_code
         }
         for response in request.resources:
-            if (response.resource_type, response.resource_name) not in refused and not request.validate_only:
-                self._learn(response.resource_type, response.resource_name, response.configs)
+            if (response.resource_type, response.resource_name) in refused or request.validate_only:
+                continue
+            self._learn(response.resource_type, response.resource_name, response.configs)
+            if response.resource_type == _GROUP:
+                configs = response.configs[:MOST_SETTINGS]
+                yield (
+                    response.resource_name,
+                    tuple(GroupSetting(config.name, _number(config.value)) for config in configs),
+                )
 
     def _learn(self, resource_type: int, name: str, configs: Any) -> None:
         for config in configs or ():
-            value = config.value or ""
-            if not config.name.endswith(_CONFIG) or not (value.isascii() and value.isdecimal()):
+            value = _number(config.value)
+            if not config.name.endswith(_CONFIG) or len(self._of_groups) >= MOST_CONFIGURED:
                 continue
-            if len(value) > 10 or len(self._of_groups) >= MOST_CONFIGURED:
+            if value is None:
+                self.changes += self._of_groups.pop((name, config.name), None) is not None
                 continue
             self.changes += 1
             if resource_type == _GROUP:
                 self._of_groups[name, config.name] = int(value)
             elif resource_type == _BROKER and config.name.startswith("group."):
                 self._of_brokers.setdefault(config.name, int(value))
+
+
+def _number(value: str | None) -> str | None:
+    """A setting's value, if it is a number of up to 10 digits."""
+    text = value or ""
+    return text if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 class SessionTimeout:

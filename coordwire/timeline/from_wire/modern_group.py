@@ -111,7 +111,7 @@ class ModernGroup(ModernState):
             self.alive_at(member, request_place, place)
         self.expire_before(request, message, self.read_place(request_place, place))
         if member is None and request.member_epoch == JOIN:
-            self._released(request, message, request_place)
+            self._released(request, message, self.read_place(request_place, place))
         if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
             member = self._joins(member, member_id, entry, request, message, request_place, host, place)
         topics = wanted_topics(request, member.topics)
@@ -154,7 +154,7 @@ class ModernGroup(ModernState):
                 self._close_even()  # the others didn't wait for what it had
             if static is not None:
                 self.members.drop(static.member_id)
-                self.inherits(member, static, request_place)
+                self.inherits(member, static, place)
             has_other_topics = static is not None and member.topics != static.topics
             if has_other_topics and static is not None and static.topics:
                 self.raise_alone(trigger, request_place)
@@ -222,7 +222,9 @@ class ModernGroup(ModernState):
         silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
             self.departed(self.goes(member_id, place, "fenced"), place, place)
-        elif self.timeout.explains(silence_ns):
+        elif self.timeout.explains(silence_ns) or self.clocks.over_before_move_ns(
+            member, self.session_ns(member)
+        ):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         elif give_up_by_ns(member) <= (place.time_ns or 0):
             self._removed_stubborn(member, place)

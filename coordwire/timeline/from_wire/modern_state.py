@@ -30,7 +30,6 @@ from coordwire.timeline.from_wire.epoch_causes import (
 )
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
-from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
@@ -76,7 +75,6 @@ class ModernState(Group):
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._out_or_moved: set[str] = set()  # whose sessions were over, or began again with a move
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
-        self.topic_changes = TopicChanges()
         self.is_delayed = False  # whether a target is due, by the last answer
         self._in_before_ns = 0  # when a member was first seen that was in before the input began
 
@@ -400,6 +398,9 @@ class ModernState(Group):
             moment = (sign_place or place).at(self.clocks.stalls.after(heard_ns + session_ns))
             if sign_place is not None and is_earlier(sign_place, moment):
                 moment = sign_place
+        before_ns = self.clocks.over_before_move_ns(member, session_ns) if refused else None
+        if before_ns is not None:
+            moment = place.at(before_ns)
         self.remove(member.member_id, moment, "session_timeout", inferred=True)
         if (
             rebalance is not None
@@ -646,7 +647,19 @@ class ModernState(Group):
             self.close("steady", even)
         if self.rebalance is not None and self.progress.is_empty:
             self.close("empty", place.at(self.rebalance.began.time_ns))  # those that left for now apart
+        if self.kind == "share":
+            self._give_up_ended(place)
         self.close("unfinished", place)
+
+    def _give_up_ended(self, place: Seen) -> None:
+        """In a share group others may have what its members had whose clients ended their connections, and
+        whose sessions run still."""
+        for name in self.members:
+            end = self.connections.end_of(MemberName(self.group, name))
+            silence_ns = 0 if end is None else (place.time_ns or 0) - end.time_ns
+            is_dead = self.timeout.is_replaced(silence_ns, has_holes=self.holes.count > 0)
+            if end is not None and end.sender == "client" and is_dead:
+                self.consumption.ends(name, end.time_ns)
 
 
 def _explains(trigger: Trigger, place: Seen, rebalance: Rebalance) -> bool:

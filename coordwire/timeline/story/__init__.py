@@ -6,7 +6,7 @@
     overview.py         the story on a terminal: incidents, a row a rebalance, who is in at the end
     story_page.py       the story as HTML; markup.py: untrusted texts and tables in it
     lanes.py            the story as a picture: members over time, rebalances, gaps
-    incidents.py        what went wrong
+    incidents.py        what went wrong; admin_deeds.py: what others did; incident.py: one of them
     rebalance_table.py  a row a rebalance
     event_list.py       events as a list, equal ones as one line
     event_lines.py      a line an event; commit_lines.py: those of commits

@@ -130,4 +130,4 @@ class CollectedEvents:
         self.groups = OrderedDict(named(self.groups, event.cluster or ""))
         self._deleted = OrderedDict(named(self._deleted, event.cluster or ""))
         for group in self.groups.values():
-            group.counted.cluster = group.counted.cluster or event.cluster
+            group.counted.part(event)

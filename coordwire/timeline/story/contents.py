@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
-from coordwire.timeline.events import Assignment, MemberLeft
+from coordwire.timeline.events import Assignment, MemberJoined, MemberLeft
 from coordwire.timeline.story.collected import CollectedGroup
 from coordwire.timeline.story.event_lines import EventLines
 from coordwire.timeline.story.incidents import Emptied, Incident, incidents
@@ -148,13 +148,16 @@ class StoryContents:
         """The sentences at the head, the verdict first, each with the name of its style."""
         totals = self.totals
         yield self.verdict, "bad" if self.incidents else "head"
+        if totals.parted_ns is not None:
+            shows = f"a second cluster shows at {clock(totals.parted_ns)}"
+            yield f"{shows}: what came before is taken for this one's", "busy"
         if totals.rebalances:
             if self.incidents:
                 yield shown(verdict(totals)), "head"
             yield from self._lengths()
         if text := self.without_members():
             yield text, "bad"
-        parts = [f"{count(totals.joined, 'member')} joined"] if totals.joined else []
+        parts = [text] if (text := self._stays()) else []
         parts += [count(totals.generations, "generation")] if totals.generations else []
         parts += [count(totals.commits, "commit")] if totals.commits else []
         if totals.first_ns is None:
@@ -179,6 +182,31 @@ class StoryContents:
         if errors:
             counts = [entry for entry in totals.errors.most_common() if entry[0] in errors]
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
+
+    def _stays(self) -> str:
+        """How many members there are in the lists below, and how they came; of some events alone, how many
+        joined in these."""
+        stays, joined = self.numbers.stays, self.totals.joined
+        if joined != sum(isinstance(event, MemberJoined) and not event.rejoined for event in self.members):
+            return f"{count(joined, 'member')} joined" if joined else ""
+        if not stays:
+            return ""
+        heirs = {stay.heir for stay in stays.values()}
+        new = {
+            event.member_id
+            for event in self.members
+            if isinstance(event, MemberJoined) and not event.rejoined
+        }
+        inherited = sum(name in heirs and name not in new for name in stays)
+        ways = {
+            "joined": len(new),
+            "in a static member's place": inherited,
+            "in before": len(stays.keys() - new) - inherited,
+        }
+        members = count(len(stays), "member")
+        if len(new) == len(stays):
+            return f"{members} joined"
+        return f"{members} ({', '.join(f'{number:,} {way}' for way, number in ways.items() if number)})"
 
     def without_members(self) -> str:
         """That no member is in, where the last one was lost; "" where any is, or the last one left."""
@@ -271,11 +299,23 @@ class StoryContents:
         if stays:
             selected = list(within.items())[:MOST_IN]
             lines = [self._member(name, stay, has.get(name), standby.get(name)) for name, stay in selected]
-            yield f"In at the end ({len(within)})", lines, len(within) - len(selected)
+            yield f"In at the end ({len(within)})" + self._all_are(within), lines, len(within) - len(selected)
         if former:
             selected = list(former.items())[:MOST_GONE]
             lines = [self._member(name, stay) for name, stay in selected]
-            yield f"No longer in ({len(former)})", lines, len(former) - len(selected)
+            yield f"No longer in ({len(former)})" + self._all_are(former), lines, len(former) - len(selected)
+
+    @cached_property
+    def _common_software(self) -> str:
+        """What all members' clients are; "" if they are several, or one is not known."""
+        joins = [stay.joined for stay in self.numbers.stays.values()]
+        software = {(join.software or "") if join is not None else "" for join in joins}
+        return software.pop() if len(software) == 1 else ""
+
+    def _all_are(self, stays: Mapping[str, Stay]) -> str:
+        """The software that all members have, beside a title of some of them."""
+        quantifier = ", all" if len(stays) > 1 else ","
+        return f"{quantifier} {shown(self._common_software)}" if stays and self._common_software else ""
 
     def _assigned(self) -> tuple[dict[str, Assignment], dict[str, Assignment]]:
         """What each member has since the group was last steady, and its standby tasks."""
@@ -294,6 +334,7 @@ class StoryContents:
         notes += [shown(name.removeprefix(f"{client}-")[:8] + "…" if len(name) > 16 else name)]
         if join is not None:
             notes += [f"from {shown(join.host)}"] if join.host else []
+            notes += [shown(join.software)] if join.software and not self._common_software else []
             notes += [f"static {shown(join.instance_id)}"] if join.instance_id is not None else []
             if join.kind == "consumer" and join.protocols:
                 notes.append(f"assignor {shown(', '.join(join.protocols))}")

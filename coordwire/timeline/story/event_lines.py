@@ -17,6 +17,7 @@ from coordwire.timeline.events import (
     CoordinatorFound,
     CoordinatorStalled,
     ErrorMet,
+    GroupConfigured,
     GroupConverted,
     GroupDeleted,
     GroupEvent,
@@ -29,6 +30,7 @@ from coordwire.timeline.events import (
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
+    TopicChanged,
     TopicPartition,
     TransactionStep,
     Unanswered,
@@ -47,7 +49,7 @@ from coordwire.timeline.story.wording import (
     stamp,
 )
 
-__all__ = ["EventLines", "deletion_text", "reset_text", "stall_text"]
+__all__ = ["EventLines", "deletion_text", "reset_text", "settings_text", "stall_text", "topic_text"]
 
 SLOW_NS = 10_000_000_000
 MS = 1_000_000
@@ -116,6 +118,10 @@ class EventLines:
             case OffsetReset():
                 by = f" by {shown(event.client_id)}" if event.client_id else ""
                 return [("✗ ", "busy"), (f"committed offset changed{by}: {reset_text(event)}", "busy")]
+            case TopicChanged():
+                return [("⟳ ", "busy"), (topic_text(event), "busy")]
+            case GroupConfigured():
+                return [("⟳ ", "busy"), (settings_text(event), "busy")]
             case CaptureHole():
                 text = f"the capture lacks {count(event.size, 'byte')} of {self.name(event.member_id)}"
                 return [("? ", "busy"), (f"{text}, {shown(event.flow)}", "busy")]
@@ -331,6 +337,24 @@ def reset_text(event: OffsetReset) -> str:
     before = "" if event.before is None else f" {event.before:,} →"
     after = "deleted" if event.offset is None else f"{event.offset:,}"
     return f"{shown(event.topic)}-{event.partition}{before} {after}"
+
+
+def topic_text(event: TopicChanged) -> str:
+    """What became of a topic, and by whom."""
+    deed = f"was {event.deed}"
+    if event.deed == "grown":
+        deed = "was enlarged" + ("" if event.partitions is None else f" to {event.partitions:,} partitions")
+    by = f" by {shown(event.client_id)}" if event.client_id else ""
+    return f"topic {shown(event.topic)} {deed}{by}"
+
+
+def settings_text(event: GroupConfigured) -> str:
+    """Which settings of the group were changed, and by whom."""
+    by = f" by {shown(event.client_id)}" if event.client_id else ""
+    settings = (
+        shown(name) + (f" = {value}" if value is not None else " changed") for name, value in event.settings
+    )
+    return f"settings of the group were changed{by}: {', '.join(settings)}"
 
 
 def stall_text(event: CoordinatorStalled, clock: Callable[[int], str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from coordwire.capture.printable import quoted, shown
@@ -23,20 +23,18 @@ from coordwire.timeline.events import (
     CaptureHole,
     CoordinatorStalled,
     ErrorMet,
-    GroupConverted,
-    GroupDeleted,
     GroupEvent,
     Idle,
     Kind,
     LagMeasured,
     MemberJoined,
     MemberLeft,
-    OffsetReset,
-    ProducerFenced,
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.story.event_lines import deletion_text, fenced_text, reset_text, stall_text
+from coordwire.timeline.story.admin_deeds import deeds
+from coordwire.timeline.story.event_lines import stall_text
+from coordwire.timeline.story.incident import Incident, gap_text, packets_text
 from coordwire.timeline.story.member_numbers import MemberNumbers
 from coordwire.timeline.story.rebalance_table import TableRow, causes
 from coordwire.timeline.story.wording import clock, count, duration, error_name, ranges
@@ -67,9 +65,6 @@ MOST_LOST = 4
 MOST_COMPARED = 20
 """So many incidents are compared with a gap."""
 
-MOST_RESETS = 6
-"""So many partitions of one request are named."""
-
 _EXPECTED = frozenset({
     ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -82,16 +77,6 @@ _PLAIN = frozenset({
 """Reasons with which members leave as they should."""
 
 _MEMBER_GONE = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
-
-
-@dataclass(slots=True)
-class Incident:
-    """One. time_ns: when it began; lines: what it was, and what it cost; cost_ns: for how long partitions had
-    no consumer, or the group no coordinator or no assignment."""
-
-    time_ns: int
-    lines: list[str]
-    cost_ns: int = 0
 
 
 class Emptied(NamedTuple):
@@ -121,9 +106,7 @@ def incidents(
         *_long(events, rows, numbers),
         *_refusals(events, members, numbers),
         *_beyond(events),
-        *_conversions(events, numbers),
-        *_resets(events),
-        *_fenced(events, numbers),
+        *deeds(events, rows, numbers),
     ]
     problems += _gaps(problems, rows)
     return sorted(problems, key=lambda incident: incident.time_ns)
@@ -133,12 +116,12 @@ def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
     for event in events:
         if isinstance(event, CoordinatorStalled):
             length_ns = 0 if event.until_ns is None else event.until_ns - (event.time_ns or 0)
-            text = stall_text(event, clock) + _packets(event.packets)
+            text = stall_text(event, clock) + packets_text(event.packets)
             yield Incident(event.time_ns or 0, [text], length_ns)
         if not isinstance(event, BrokerAway):
             continue
         began_ns = event.time_ns or 0
-        fins = f"it ended {count(event.connections, 'connection')}{_packets(event.packets[:2])}"
+        fins = f"it ended {count(event.connections, 'connection')}{packets_text(event.packets[:2])}"
         length_ns = 0 if event.until_ns is None else event.until_ns - began_ns
         if event.until_ns is None:
             text = f"the coordinator {shown(event.broker)} went away and did not come back: {fins}"
@@ -243,20 +226,19 @@ def _departure(group: Sequence[MemberLeft], joins: _Joins, numbers: MemberNumber
     match None if ending is None else ending.how:
         case "closed":
             deed = "closed or was killed (static)" if static else "ended without leaving"
-            text = f"{names} {deed}{_packets(packets, 'FIN in packet')}"
+            text = f"{names} {deed}{packets_text(packets, 'FIN in packet')}"
         case "reset":
-            text = f"{names} ended without leaving{_packets(packets, 'RST in packet')}"
+            text = f"{names} ended without leaving{packets_text(packets, 'RST in packet')}"
         case "closed_by_broker":
-            text = (
-                f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN in packet')}"
-            )
+            text = f"{names} not heard since the broker ended the connection"
+            text += packets_text(packets, "FIN in packet")
         case "open" if ending is not None and ending.unanswered_ns is not None:
             unanswered = [event.ending.unanswered_packet for event in group if event.ending]
             text = f"the coordinator did not answer {names} since {clock(ending.unanswered_ns)}"
-            text += _packets(unanswered)
+            text += packets_text(unanswered)
         case "open":
             last_packets = [event.ending.heard_packet for event in group if event.ending]
-            text = f"{names} fell silent, connection open{_packets(last_packets, 'last packet')}"
+            text = f"{names} fell silent, connection open{packets_text(last_packets, 'last packet')}"
         case _:
             text = f"{names} is out" if first.how != "session_timeout" else f"{names} fell silent"
     if ending is not None and any(event.ending and event.ending.fetched is False for event in group):
@@ -350,7 +332,7 @@ class _Costs:
         for gap in self._gaps(group):
             partition = TopicPartition(gap.topic, gap.partition)
             gaps[partition] = max(gaps.get(partition, 0), gap.until_ns - gap.since_ns)
-        return _gap_text(gaps)
+        return gap_text(gaps)
 
     def _gaps(self, group: Sequence[MemberLeft]) -> Iterator[Idle]:
         times = [event.time_ns or 0 for event in group]
@@ -367,19 +349,6 @@ class _Costs:
 
 def _began(caused: tuple[int, TableRow]) -> int:
     return caused[0]
-
-
-def _gap_text(gaps: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
-    """How long the longest of gaps is, and which partitions had one that is not much shorter."""
-    if not gaps:
-        return 0, []
-    longest_ns = max(gaps.values())
-    long = [partition for partition, length_ns in gaps.items() if 2 * length_ns >= longest_ns]
-    text = f"{shown(ranges(long))} had no consumer for up to {duration(longest_ns)}"
-    if len(gaps) > len(long):
-        least_ns = max(gaps[partition] for partition in gaps.keys() - set(long))
-        text += f", {len(gaps) - len(long):,} more for {duration(least_ns)} or less"
-    return longest_ns, [text]
 
 
 def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[Incident]:
@@ -403,7 +372,7 @@ def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[In
             if length_ns >= LONG_NS and not is_told:
                 gaps[TopicPartition(gap.topic, gap.partition)] = length_ns
                 since_ns = min(since_ns, gap.since_ns)
-        cost_ns, texts = _gap_text(gaps)
+        cost_ns, texts = gap_text(gaps)
         for text in texts:
             yield Incident(since_ns, [f"{text}, until rebalance {row.numbers[-1]}"], cost_ns)
 
@@ -449,7 +418,7 @@ def _length(
     for lost in part.lost[:MOST_LOST]:
         name, ended = (
             numbers.name(lost.member_id),
-            f"ended at {clock(lost.ended_ns)}{_packets([lost.packet])}",
+            f"ended at {clock(lost.ended_ns)}{packets_text([lost.packet])}",
         )
         is_named = lost.member_id in waiting
         text += (
@@ -535,7 +504,7 @@ def _hot_loops(refusals: Mapping[_Refused, Sequence[ErrorMet]], numbers: MemberN
             text = (
                 f"{numbers.name(member_id, client)} is in a hot loop: {api} was refused, {error_name(code)}"
             )
-            text += f" × {len(refused):,} until {clock(last.time_ns or 0)}{_packets([first.packet])}"
+            text += f" × {len(refused):,} until {clock(last.time_ns or 0)}{packets_text([first.packet])}"
             yield Incident(first.time_ns or 0, [text])
 
 
@@ -566,44 +535,3 @@ def _beyond(events: Iterable[GroupEvent]) -> Iterator[Incident]:
         partitions = shown(ranges(first))
         text = f"{partitions} committed beyond the end, by up to {-worst.lag:,} (packet {worst.packet})"
         yield Incident(min(event.time_ns or 0 for event in first.values()), [text])
-
-
-def _conversions(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
-    for event in events:
-        if isinstance(event, GroupConverted):
-            by = f" by {numbers.name(event.member_id)}" if event.member_id else ""
-            text = f"the {event.kind_before} group goes on as a {event.kind} group{by}"
-            yield Incident(event.time_ns or 0, [text])
-        elif isinstance(event, GroupDeleted):
-            yield Incident(event.time_ns or 0, [deletion_text(event) + _packets([event.packet])])
-
-
-def _resets(events: Iterable[GroupEvent]) -> Iterator[Incident]:
-    """Committed offsets that an admin set back or deleted, once a request."""
-    requests: dict[tuple[str, int], list[OffsetReset]] = {}
-    for event in events:
-        if isinstance(event, OffsetReset):
-            requests.setdefault((event.source, event.number), []).append(event)
-    for resets in requests.values():
-        first = resets[0]
-        text = ", ".join(map(reset_text, resets[:MOST_RESETS]))
-        text += f" and {len(resets) - MOST_RESETS:,} more" if len(resets) > MOST_RESETS else ""
-        by = f" by {shown(first.client_id)}" if first.client_id else ""
-        yield Incident(
-            first.time_ns or 0, [f"committed offsets changed{by}: {text}{_packets([first.packet])}"]
-        )
-
-
-def _fenced(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
-    """Producers whose transactional id another one has."""
-    for event in events:
-        if isinstance(event, ProducerFenced):
-            text = fenced_text(event, numbers.name(event.member_id), clock)
-            yield Incident(event.time_ns or 0, [text + _packets(event.packets)])
-
-
-def _packets(packets: Iterable[int | None], word: str = "packet") -> str:
-    known = [str(packet) for packet in packets if packet is not None]
-    plural = "s" if word.endswith("packet") and len(known) > 1 else ""
-    excess = f" and {len(known) - 4} more" if len(known) > 4 else ""
-    return f" ({word}{plural} {', '.join(known[:4])}{excess})" if known else ""

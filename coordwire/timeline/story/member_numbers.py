@@ -109,7 +109,14 @@ class MemberNumbers:
         texts = []
         for client, members in groupby(order, self.client):
             numbers = " ".join(f"#{self.numbers[member_id]}" for member_id in members)
-            cut = client if len(client) <= LONG_CLIENT else f"{client[:LONG_CLIENT]}…"
-            texts.append(f"{numbers} ({shown(cut)})" if client else numbers)
+            texts.append(f"{numbers} ({shown(_short(client))})" if client else numbers)
         unnamed = len(known) - len(order) - len(unknown)
         return ", ".join([*texts, *map(shown, unknown)]) + (f" and {unnamed:,} more" if unnamed else "")
+
+
+def _short(client: str) -> str:
+    """A client's id; a long one is cut after one of its parts, if that leaves half of it or more."""
+    if len(client) <= LONG_CLIENT:
+        return client
+    parts = [end for end in range(LONG_CLIENT // 2, LONG_CLIENT + 1) if client[end - 1] in "-._"]
+    return f"{client[: parts[-1] if parts else LONG_CLIENT]}…"

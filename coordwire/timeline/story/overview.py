@@ -75,7 +75,7 @@ class Overview:
 
     def _presence(self) -> Iterator[Pieces]:
         for title, members, omitted in self._contents.presence():
-            yield [(title, "head")]
+            yield from ([(line, "head")] for line in self._wrapped(title, 0))
             for member in members:
                 head = f"   {member.number:<4} "
                 for line in self._wrapped("  ".join(member.notes), len(head)):

@@ -8,6 +8,7 @@ packet, then the epoch make room for it, and what is still too long goes on belo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -22,6 +23,8 @@ __all__ = ["HEADS", "NUMBERS", "WHY", "TableRow", "causes", "cells", "is_bad", "
 
 GAP_NS = 1_000_000_000
 """A rebalance that begins later than this after one that was given up is not the same."""
+
+_PARTS = re.compile(r"[^-._]*[-._]+|[^-._]+")
 
 LOOP, LOOP_GAP_NS = 10, 5_000_000_000
 """So many rebalances are a loop, if each begins within this time after the one before."""
@@ -262,8 +265,23 @@ def table(rows_shown: Sequence[TableRow], numbers: MemberNumbers, width: int) ->
     yield from ([(line, "note")] for line in _lines(heads, columns, widths))
     for text, row in zip(texts, rows_shown, strict=True):
         style = "bad" if is_bad(row) else "plain"
-        wrapped = [wrap(cell, widths[at], break_on_hyphens=False) for at, cell in enumerate(text)]
+        wrapped = [_wrapped(cell, widths[at]) for at, cell in enumerate(text)]
         yield from ([(line, style)] for line in _lines(wrapped, columns, widths))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A cell's lines. A word that is too long is broken after its parts, as a client's id has them."""
+    lines = [""]
+    for word in text.split():
+        parts = [word] if len(word) <= width else _PARTS.findall(word)
+        for number, part in enumerate(parts):
+            space = " " if lines[-1] and not number else ""
+            if len(lines[-1]) + len(space) + len(part) <= width:
+                lines[-1] += space + part
+                continue
+            lines += [""] if lines[-1] else []
+            lines[-1:] = [part[at : at + width] for at in range(0, len(part), width)]
+    return lines
 
 
 def _head_width(head: str) -> int:

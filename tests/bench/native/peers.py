@@ -15,8 +15,6 @@ from zlib import crc32
 
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["GO", "RUST", "NativePeer", "built"]
-
 RUST, GO = "kafka-protocol 0.18.0 (Rust)", "kmsg 1.15.0 (Go)"
 _KMSG = "github.com/twmb/franz-go/pkg/kmsg@v1.15.0"
 _WAIT = 900

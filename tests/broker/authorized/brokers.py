@@ -13,8 +13,6 @@ from tests.broker.corners.brokers import RELEASE
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import Java, free_port
 
-__all__ = ["kafka", "ours"]
-
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.broker.corners.brokers import RELEASE
 
-__all__ = ["keep", "kept"]
-
 _FILE = Path(__file__).parents[2] / "data" / "authorized" / f"kafka-{RELEASE}.jsonl"
 
 

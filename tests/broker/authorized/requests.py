@@ -85,8 +85,6 @@ from coordwire.messages import (
 from coordwire.messages.create_acls import AclCreation
 from tests.broker.core import batch
 
-__all__ = ["ACLS", "ANY", "TOPICS", "acls_of", "requests"]
-
 TOPICS = ("a", "b", "p-1")
 _TOPIC, _GROUP, _CLUSTER, _TXN = 2, 3, 4, 5
 _LITERAL, _PREFIXED = 3, 4

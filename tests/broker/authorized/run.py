@@ -28,8 +28,6 @@ from coordwire.messages.delete_acls import DeleteAclsFilter
 from tests.broker.authorized.requests import ACLS, ANY, TOPICS, acls_of, requests
 from tests.broker.corners.normal_form import Ids, kind_of, normal_form
 
-__all__ = ["ADMIN", "USER", "answers"]
-
 ADMIN, USER = "admin", "ann"
 _NOT_READY = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 _REQUEST = re.compile(r"Request Request\(.*")

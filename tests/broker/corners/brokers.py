@@ -14,8 +14,6 @@ from coordwire.messages import FindCoordinatorRequest
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import BrokerError, Java, ask
 
-__all__ = ["RELEASE", "kafka", "ours"]
-
 RELEASE = "4.4.0"
 _SETTINGS = {
     "offsets.topic.replication.factor": "1",
@@ -65,4 +63,7 @@ def ours() -> Iterator[tuple[str, int]]:
         transactions_partitions=5,
     )
     with Broker.in_thread(config=config) as broker:
-        yield broker.addresses[0]
+        address = broker.addresses[0]
+        for key_type in (0, 1):
+            _wait_for_coordinator(address[1], key_type)
+        yield address

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["differing"]
-
 _DEFAULT = "default"
 _GENERAL = "This most likely occurs because of a request being malformed"
 """How Kafka's general text of INVALID_REQUEST begins."""

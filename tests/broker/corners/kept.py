@@ -9,8 +9,6 @@ from pathlib import Path
 from tests.broker.corners.brokers import RELEASE
 from tests.broker.corners.runner import Outcome
 
-__all__ = ["DIFFERENCES", "FOLDER", "kafkas_answers", "keep", "reasons"]
-
 FOLDER = Path(__file__).parents[2] / "data" / "corners"
 _ANSWERS = FOLDER / f"kafka-{RELEASE}.jsonl"
 DIFFERENCES = FOLDER / "differences.json"

@@ -17,8 +17,6 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import DecodeError
 from coordwire.records import batches
 
-__all__ = ["Ids", "normal_form"]
-
 _WORDS = {
     "port": "a port", "cluster_id": "the cluster", "log_dir": "a folder", "total_bytes": "bytes",
     "usable_bytes": "bytes", "session_id": "a session", "finalized_features_epoch": "an epoch",

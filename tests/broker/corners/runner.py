@@ -18,8 +18,6 @@ from coordwire.messages import find_message
 from tests.broker.corners.normal_form import Ids, kind_of, normal_form
 from tests.broker.corners.script import Ask, Case, Raw, Receive
 
-__all__ = ["Outcome", "answers"]
-
 Outcome = Any
 """[API, version, fields] of an answer; "closed" or "no answer"."""
 

@@ -11,23 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "CASES",
-    "Ask",
-    "Case",
-    "Raw",
-    "Receive",
-    "Step",
-    "ask",
-    "case",
-    "only_if",
-    "quiet",
-    "raw",
-    "receive",
-    "topic",
-    "write",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:

@@ -7,8 +7,6 @@ from uuid import UUID
 
 from coordwire.records import Record, encode_batch
 
-__all__ = ["NO_TOPIC", "batch"]
-
 NO_TOPIC = UUID(int=77 << 64 | 4 << 12)
 
 

@@ -28,8 +28,6 @@ from tests.broker.kills.repeating_link import (
     expect,
 )
 
-__all__ = ["ClassicMember", "ConsumerMember"]
-
 
 class ClassicMember:
     """A member of a classic group: it joins once, and its generation outlives each kill."""

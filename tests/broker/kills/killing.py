@@ -35,8 +35,6 @@ from tests.broker.kills.repeating_link import (
 from tests.broker.kills.writers import Committer, Ledger, Producer
 from tests.broker.served import Served
 
-__all__ = ["run"]
-
 _SHORTEST, _LONGEST = 0.05, 0.5
 """Seconds that a broker lives."""
 

@@ -17,8 +17,6 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import FindCoordinatorRequest, OffsetFetchRequest
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 
-__all__ = ["Link", "Stopped", "Wrong", "again", "committed", "expect"]
-
 TOPIC, LEDGER, PARTITIONS = "orders", "ledger", 3
 READ, COMMITTED, CLASSIC, CONSUMER = "ledger-readers", "committer", "classic-members", "consumer-members"
 

@@ -34,8 +34,6 @@ from tests.broker.kills.repeating_link import (
     expect,
 )
 
-__all__ = ["Committer", "Ledger", "Producer"]
-
 
 def batch_of(values: list[bytes], **options: Any) -> bytes:
     now = int(time.time() * 1000)

@@ -26,8 +26,6 @@ from tests.broker.suites import (
 from tests.broker.suites.checks import Checks
 from tests.interop.maven import Unavailable
 
-__all__ = ["SUITES", "main"]
-
 SUITES: dict[str, Callable[[Checks, tuple[str, ...]], None]] = {
     "aiokafka": aiokafka_tests.run,
     "apache-tools": apache_tools.run,

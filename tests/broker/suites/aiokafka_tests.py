@@ -21,8 +21,6 @@ from tests.broker.suites.checks import Checks
 from tests.broker.suites.kafka_python import python_with
 from tests.interop.maven import Unavailable
 
-__all__ = ["run"]
-
 _RELEASE = "0.14.0"
 _FILES = (
     "admin", "client", "cluster", "conn", "consumer", "coordinator", "fetcher", "pep492", "producer",

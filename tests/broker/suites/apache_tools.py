@@ -19,8 +19,6 @@ from tests.broker.suites.checks import Checks
 from tests.interop.broker import Java
 from tests.interop.maven import COMPLETE
 
-__all__ = ["run"]
-
 _TOOLS = "org.apache.kafka.tools."
 _RECORDS = 1_000
 

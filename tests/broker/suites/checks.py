@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["Checks"]
-
 
 @dataclass(slots=True)
 class Checks:

@@ -27,8 +27,6 @@ from tests.broker.suites.checks import Checks
 from tests.broker.suites.client_programs import CLIENTS, MatrixClient
 from tests.interop.maven import Unavailable
 
-__all__ = ["run"]
-
 _PARTITIONS, _COUNT = 6, 300
 _WAIT = 60
 _MODES = ("classic", "consumer", "transactions", "moves")

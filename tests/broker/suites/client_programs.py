@@ -19,8 +19,6 @@ from zlib import crc32
 from tests.interop.broker import Java
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["CLIENTS", "MatrixClient"]
-
 _SOURCES = Path(__file__).parent
 _KAFKAJS, _SARAMA, _FRANZ_GO, _CRATE = "2.2.4", "v1.61.1", "v1.22.2", "0.39.0"
 

@@ -21,8 +21,6 @@ from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import Java
 from tests.interop.maven import COMPLETE
 
-__all__ = ["run"]
-
 _TOOLS = "org.apache.kafka.tools."
 _SETTINGS = {
     "offsets.topic.replication.factor": "1",

@@ -19,8 +19,6 @@ from coordwire.broker import Broker, BrokerConfig
 from tests.broker.suites.checks import Checks
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["python_with", "run"]
-
 _RELEASE = "4.2.0"
 _FILES = ("consumer", "producer", "admin")
 _WAIT = 540

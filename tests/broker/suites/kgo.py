@@ -20,8 +20,6 @@ from coordwire.broker import Broker, BrokerConfig
 from tests.broker.suites.checks import Checks
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["run"]
-
 VERSION = "v1.22.2"
 _MODULE = f"github.com/twmb/franz-go@{VERSION}"
 GROUPS = "^(TestGroupETL|TestTxnEtl|TestGroupSimple|TestUnknownGroupOffsetFetchPinned)$"

@@ -18,8 +18,6 @@ from coordwire.broker import Broker
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Java
 
-__all__ = ["run"]
-
 _MEMBER = str(Path(__file__).parent / "java" / "ShareMember.java")
 _CONFIG = "kafka.admin.ConfigCommand"
 _TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"

@@ -25,8 +25,6 @@ from tests.broker.suites.transaction_side import GROUP, PARTITIONS, Producer, Tr
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import Java
 
-__all__ = ["run"]
-
 _HISTORIES, _LENGTH = 40, 60
 _SETTINGS = {
     "offsets.topic.replication.factor": "1",

@@ -38,8 +38,6 @@ from coordwire.records import Record, batches, encode_batch
 from tests.broker.blocking_peer import BlockingPeer
 from tests.broker.kills.killing import read_logs
 
-__all__ = ["GROUP", "PARTITIONS", "Producer", "TransactionSide"]
-
 GROUP = "group"
 PARTITIONS = 3
 _GROUPS, _TRANSACTIONS = 0, 1

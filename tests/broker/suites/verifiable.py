@@ -24,8 +24,6 @@ from coordwire.broker import Broker, BrokerThread
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Java
 
-__all__ = ["run"]
-
 _TOPIC, _PARTITIONS, _GROUP = "verified", 6, "readers"
 _MEMBERS, _KILLS = 3, 4
 _PER_SECOND = 400

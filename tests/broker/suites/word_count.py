@@ -25,8 +25,6 @@ from tests.broker.served import Served
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Java
 
-__all__ = ["run"]
-
 _SOURCE = Path(__file__).parent / "java" / "WordCount.java"
 _LINES = 1_000_000
 _PER_SECOND = 12_000

@@ -13,8 +13,6 @@ from coordwire.designs.simulator.kafka import ClassicClient, Cluster, GroupClien
 from coordwire.designs.simulator.kafka.classic_client import assigned
 from tests.coordinator.invariants.watch import Violation, WatchedShard
 
-__all__ = ["OwnersOfClients", "check_converged"]
-
 
 class OwnersOfClients:
     """S21: no two clients that the coordinator counts as members own one partition

@@ -22,8 +22,6 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.requests import STEADY
 from coordwire.logs import LogRecord
 
-__all__ = ["Call", "Checker", "Violation", "WatchedShard"]
-
 
 class Violation(AssertionError):
     """An invariant does not hold. name: which one, as in "S20"."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted
-from tests.coordinator.stories.comparison import EXCUSES
+from tests.coordinator.stories.excuses import EXCUSES
 from tests.coordinator.stories.scripts import Story, play
 
 _FIELDS = (

@@ -9,8 +9,6 @@ from coordwire.timeline.events import Cause, RebalanceBegan, RebalanceEnded
 from tests.coordinator.stories.events import MS, at
 from tests.coordinator.stories.excuses import UNWRITTEN
 
-__all__ = ["BEGIN_MS", "CAUSE_OF", "JOINS", "Difference", "begin_of", "cause_of"]
-
 BEGIN_MS = 400
 """How near a rebalance's begin is told, where a member caused it."""
 

@@ -30,8 +30,6 @@ from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from tests.coordinator.stories.world import Connection, World, names
 from tests.timeline.script import assignment, subscription
 
-__all__ = ["ClassicClient", "Client", "ConsumerClient"]
-
 Partition = tuple[str, int]
 
 AWAY = (

@@ -25,7 +25,6 @@ from tests.coordinator.stories.events import MS, apart, at, ns
 from tests.coordinator.stories.excuses import (
     AWAY,
     EMPTIED,
-    EXCUSES,
     HASTY,
     NEVER_ANSWERED,
     OUTLIVED,
@@ -38,8 +37,6 @@ from tests.coordinator.stories.excuses import (
     UNWRITTEN,
 )
 from tests.coordinator.stories.members import NEAR_MS, MemberComparison
-
-__all__ = ["EXCUSES", "Comparison", "Difference"]
 
 END_MS = 2_500
 """A member reports within so long what it has taken up: its callbacks, and a heartbeat."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
 
-__all__ = ["MS", "GroupStory", "apart", "at", "kind_at", "ns", "story"]
-
 MS = 1_000_000
 
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AWAY", "BACK", "EMPTIED", "EXCUSES", "FORGOTTEN", "HASTY", "NEVER_ANSWERED", "OUTLIVED", "OVERTAKEN",
-    "REFUSED", "REPLACED", "SHIFTED", "STANDBY", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
-]  # fmt: skip
-
 NEVER_ANSWERED = "a member that was never answered"
 """Its client died before the answer, and no leader's answer lists it: whether it was let in isn't said."""
 

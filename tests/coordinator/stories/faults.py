@@ -29,8 +29,6 @@ from tests.coordinator.stories.comparison import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
 
-__all__ = ["EVENT_FAULTS", "RULE_FAULTS", "found_by_event", "found_by_rule"]
-
 SECOND = 1_000 * MS
 
 Verdict = Literal["found", "excused", "not seen", "not planted"]

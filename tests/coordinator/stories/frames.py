@@ -10,17 +10,6 @@ from coordwire.enums import ErrorCode
 from coordwire.versions import ApiKey
 from tests.coordinator.stories.events import MS
 
-__all__ = [
-    "answered",
-    "failed_upgrades",
-    "failures",
-    "refused_leaving",
-    "request_times",
-    "standby_given",
-    "subscribed",
-    "synced",
-]
-
 _ASK = (
     ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT,

@@ -29,8 +29,6 @@ from tests.coordinator.stories.frames import (
     synced,
 )
 
-__all__ = ["NEAR_MS", "MemberComparison"]
-
 DEPARTURE_MS = 1_300
 """How near a departure that nobody announced is told: a heartbeat's interval, and whole seconds."""
 

@@ -20,8 +20,6 @@ from coordwire.messages.streams_group_heartbeat import (
 from tests.coordinator.stories.clients import ConsumerClient, Partition
 from tests.coordinator.stories.world import names
 
-__all__ = ["ShareClient", "StreamsClient", "topology"]
-
 _LEAVES = -1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.coordinator import (
@@ -18,8 +19,6 @@ from tests.coordinator.stories.clients import ClassicClient, Client, ConsumerCli
 from tests.coordinator.stories.comparison import Comparison
 from tests.coordinator.stories.newer_clients import ShareClient, StreamsClient, topology
 from tests.coordinator.stories.world import World
-
-__all__ = ["KINDS", "NEWER_KINDS", "Story", "play"]
 
 KINDS = ("eager", "cooperative", "consumer", "mixed")
 NEWER_KINDS = ("share", "streams")
@@ -44,7 +43,7 @@ class Story:
             (45_000, 5_000) if defaults else self.random.choice([(6_000, 1_000), (9_000, 2_000)])
         )
         delay_ms, assignment_ms = self.random.choice([0, 500, 3_000]), self.random.choice([0, 1_000])
-        modern = {
+        modern: dict[str, Any] = {
             "session_timeout_ms": timeout, "heartbeat_interval_ms": interval,
             "assignment_interval_ms": assignment_ms,
         }  # fmt: skip

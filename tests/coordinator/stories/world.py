@@ -50,8 +50,6 @@ from coordwire.messages.initialize_share_group_state import InitializeStateResul
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent
 
-__all__ = ["MS", "START", "Connection", "World"]
-
 MS = 1_000_000
 START = 1_700_000_000_000
 """The first moment, in milliseconds."""

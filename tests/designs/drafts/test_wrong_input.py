@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordwire.connection import Connection
+from coordwire.connection.dialect import Dialect, Side
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import AskZooKeeper, Connect, Disconnect
 from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
@@ -23,8 +24,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     ZooKeeperError,
 )
 from coordwire.dialects.connection import ConnectionDialect
-from coordwire.dialects.frames import Side
-from coordwire.dialects.grammar import CALLS, Dialect
+from coordwire.dialects.grammar import CALLS
 from coordwire.errors import EncodeError
 from coordwire.messages import Draft2ClusterMetadataRequest, find_message
 from coordwire.testing.strategies import messages

@@ -34,6 +34,12 @@ DURATION_MS = 120_000
 LATE_MS = 1_500
 """What happened so shortly before the end may show on one side alone."""
 
+ANSWERS = {
+    "draft-2-overview": "Draft2RegisterConsumerResponse",
+    "draft-3": "Draft3JoinGroupResponse", "draft-3-loaded": "Draft3JoinGroupResponse",
+}  # fmt: skip
+"""With which a rebalance ends, if any can be sent: a frozen coordinator may have lost all that ask."""
+
 Owners = dict[str, frozenset[tuple[str, int]]]
 
 
@@ -247,11 +253,13 @@ def watched(truth: Truth) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Story:
-    """A run, what its coordinators knew, and its timeline."""
+    """A run, what its coordinators knew, and its timeline. answered: when frames were answers with which
+    rebalances end, and to whom, as far as they say it."""
 
     truth: Truth
     simulated: SimulatedRun
     events: list[GroupEvent]
+    answered: dict[int, set[str | None]]
     data: bytes
 
 
@@ -285,8 +293,17 @@ def run_history(design: str, seed: int, **options: Any) -> Story:
     capture = Capture(
         io.BytesIO(file.getvalue()), "run", dialect=find_dialect(name), alternative=find_alternative(name)
     )
-    events = list(timeline(capture.entries_and_ends(), ends=True, dialect=find_dialect(name)))
-    return Story(truth, simulated, events, file.getvalue())
+    answered: dict[int, set[str | None]] = {}
+
+    def entries() -> Iterator[Any]:
+        for entry in capture.entries_and_ends():
+            message = getattr(entry, "message", None)
+            if type(message).__name__ == ANSWERS.get(design):
+                answered.setdefault(_ms(entry.time_ns), set()).add(getattr(message, "consumer_id", None))
+            yield entry
+
+    events = list(timeline(entries(), ends=True, dialect=find_dialect(name)))
+    return Story(truth, simulated, events, answered, file.getvalue())
 
 
 def differences(story: Story) -> list[str]:
@@ -334,7 +351,9 @@ def _ends(story: Story) -> Iterator[str]:
     truth, last = story.truth, story.simulated.run.world.now - LATE_MS
     ended = [event for event in story.events if isinstance(event, RebalanceEnded)]
     steady = [event for event in ended if event.outcome == "steady" and _ms(event.ended_ns) <= last]
-    known = [end for end in truth.ended if end[0] <= last]
+    must_show = story.simulated.run.design in ANSWERS
+    unseen = {end: at for end, _, at in truth.ended if must_show and end not in story.answered}
+    known = [end for end in truth.ended if end[0] <= last and end[0] not in unseen]
     times = [time for time, _, _ in known]
     late = [
         event for event in steady
@@ -345,6 +364,7 @@ def _ends(story: Story) -> Iterator[str]:
     if len(steady) != len(known):
         yield f"{len(steady)} rebalances ended, not {len(known)}"
     before, is_loaded = 0, story.simulated.run.design == "draft-3-loaded"
+    numbered = story.simulated.run.design != "draft-2-overview"  # so a generation without answers is missed
     own: dict[int, int] = {}
     voids = {at for at, _ in truth.voided}
     for event, (time, owners, broker) in zip(steady, known, strict=False):
@@ -352,6 +372,9 @@ def _ends(story: Story) -> Iterator[str]:
             yield f"a rebalance ended at {_ms(event.ended_ns)}, not at {time}"
             return
         began = _ms(event.began_ns)
+        for end, at in unseen.items():
+            if numbered and before < end < time:
+                before = own[at] = end
         begins = [
             begin for begin, at in truth.began
             if before - 50 <= begin or (at == broker and own.get(broker, 0) <= begin)
@@ -367,6 +390,8 @@ def _ends(story: Story) -> Iterator[str]:
             for row in event.assignments
             if row.partitions
         }
+        if numbered and must_show:  # a frozen coordinator answers those who are gone
+            owners = {name: parts for name, parts in owners.items() if name in story.answered[time]}
         if assigned != {name: parts for name, parts in owners.items() if parts}:
             yield f"at {time} the owners are {assigned}, not {owners}"
         explained = max([before, *(_ms(one.ended_ns) for one in late if _ms(one.ended_ns) <= began)])

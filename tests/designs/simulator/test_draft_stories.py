@@ -7,10 +7,11 @@ import pytest
 from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differences, run_history
 
 SAMPLE = {
-    "draft-1": (2, 3, 18, 26, 31, 53, 99, 131, 132, 209, 230, 650, 5120, 5422),
-    "draft-2-overview": (7, 27, 75, 310, 441, 485, 652, 678),
-    "draft-2": (0, 54), "draft-3": (9, 14, 195, 435, 512, 622, 5293, 7540),
-    "draft-3-loaded": (12, 63, 240, 580, 5293, 5334),
+    "draft-1": (2, 3, 18, 26, 31, 53, 99, 131, 132, 209, 230, 650, 950, 2168, 2600, 3295, 3422, 5120, 5422,
+                7275),
+    "draft-2-overview": (7, 27, 75, 310, 441, 485, 652, 678, 819, 5136), "draft-2": (0, 54),
+    "draft-3": (9, 14, 195, 435, 512, 622, 1193, 1315, 2313, 3732, 5293, 7059, 7540),
+    "draft-3-loaded": (12, 63, 240, 580, 3732, 5293, 5334),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
 

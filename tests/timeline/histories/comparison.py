@@ -27,7 +27,8 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
-from tests.coordinator.stories.comparison import Comparison, Difference
+from tests.coordinator.stories.causes import Difference
+from tests.coordinator.stories.comparison import Comparison
 from tests.coordinator.stories.events import MS, ns
 from tests.timeline.histories.cluster import Span
 from tests.timeline.histories.gaps import gap_differences

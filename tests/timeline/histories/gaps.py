@@ -47,10 +47,13 @@ def gap_differences(history: History, told: Sequence[GroupEvent]) -> Iterator[Di
     for partition, idle in gaps.items():
         for gap in idle:
             yield from _overlaps(history, partition, gap, had[partition])
+    joint = {partition: _joint(idle) for partition, idle in gaps.items()}
     for partition, spans in had.items():
         for since, until, client in _deaths(spans):
             if until - since < LONG_MS or until > END - LONG_MS or _is_cut(history, partition, since, until):
                 continue
+            if history.world.deaths[client].how == "open" and not _is_out(history, client):
+                continue  # a machine that is gone is silent, as others may be, until its session is over
             early = min([until, *(one for _, one, two in history.frozen if one < until <= two + SLACK_MS)])
             late = since  # a machine that was gone while the coordinator stalled was still answered
             if history.world.deaths[client].how == "open":
@@ -59,12 +62,23 @@ def gap_differences(history: History, told: Sequence[GroupEvent]) -> Iterator[Di
             if not any(
                 gap.since_ns <= (late + SLACK_MS) * MS
                 and early - SLACK_MS <= gap.until_ns / MS <= until + SLACK_MS
-                for gap in gaps[partition]
+                for gap in (*gaps[partition], *joint.get(partition, ()))
             ):
                 name = f"{partition[0]}-{partition[1]}"
                 near = [f"{_at(gap.since_ns // MS)}-{_at(gap.until_ns // MS)}" for gap in gaps[partition]]
                 text = f"{name} of {client} from {_at(since)} to {_at(until)}; told {near}"
                 yield Difference("gap", text)
+
+
+def _joint(idle: Sequence[Idle]) -> list[Idle]:
+    """Gaps between which a client had a partition for less than a callback may take are one."""
+    joint: list[Idle] = []
+    for gap in sorted(idle, key=lambda gap: gap.since_ns):
+        if joint and gap.since_ns - joint[-1].until_ns <= SLACK_MS * MS:
+            joint[-1] = joint[-1]._replace(until_ns=max(gap.until_ns, joint[-1].until_ns))
+        else:
+            joint.append(gap)
+    return joint
 
 
 def _had(history: History) -> dict[tuple[str, int], list[_Had]]:
@@ -123,6 +137,16 @@ def _is_unseen(history: History, span: _Had) -> bool:
     return history.world.deaths[span.client].how == "open" or any(
         sent <= kill.since <= span.until for kill in history.world.kills
     )
+
+
+def _is_out(history: History, client: str) -> bool:
+    """Whether the coordinator took out what a client was, while a capture may show it."""
+    names = {
+        member_id for _, name, member_id, partitions in history.world.owned if name == client if partitions
+    }
+    last_ns = history.world.entries[-1].time_ns or 0
+    left = (event for event in history.world.events if isinstance(event, MemberLeft))
+    return any(event.member_id in names and (event.time_ns or 0) < last_ns for event in left)
 
 
 def _last_request(history: History, client: str, until: int) -> int:

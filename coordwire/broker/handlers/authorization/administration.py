@@ -29,16 +29,6 @@ from coordwire.messages.create_acls import AclCreationResult
 from coordwire.messages.delete_acls import DeleteAclsFilterResult
 from coordwire.messages.elect_leaders import PartitionResult, ReplicaElectionResult
 
-__all__ = [
-    "acl_creation_refusal",
-    "acl_deletion_refusal",
-    "election_refusal",
-    "log_dir_refusal",
-    "quota_change_refusal",
-    "quota_description_refusal",
-    "user_refusal",
-]
-
 
 def acl_creation_refusal(call: ApiCall, error: ErrorCode) -> Message:
     result = AclCreationResult(error_code=int(error), error_message=TEXTS[error])

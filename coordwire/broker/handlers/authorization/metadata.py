@@ -19,8 +19,6 @@ from coordwire.enums import ErrorCode
 from coordwire.messages.describe_topic_partitions import DescribeTopicPartitionsResponseTopic
 from coordwire.messages.metadata import MetadataResponseTopic
 
-__all__ = ["describe_cluster_guard", "describe_topic_partitions_guard", "metadata_guard"]
-
 
 def metadata_guard(call: ApiCall) -> Verdict:
     request = call.request

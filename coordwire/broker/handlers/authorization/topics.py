@@ -32,17 +32,6 @@ from coordwire.messages.create_topics import CreatableTopicResult
 from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 from coordwire.messages.produce import PartitionProduceResponse, TopicProduceResponse
 
-__all__ = [
-    "create_topics_guard",
-    "delete_topics_guard",
-    "epoch_guard",
-    "fetch_guard",
-    "partition_guard",
-    "produce_guard",
-    "setting_refusal",
-    "settings_guard",
-]
-
 
 def create_topics_guard(call: ApiCall) -> Verdict:
     every = call.allows(Operation.CREATE, Resource.CLUSTER)

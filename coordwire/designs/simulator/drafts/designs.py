@@ -26,8 +26,6 @@ from coordwire.designs.simulator.world import World
 from coordwire.dialects import Dialect
 from coordwire.dialects.zookeeper import StaticTopics
 
-__all__ = ["DRAFT_DESIGNS", "DraftRun", "add_design"]
-
 DRAFT_DESIGNS = {
     "zookeeper": Dialect.DRAFT_1,  # its brokers and consumers speak to ZooKeeper alone
     "draft-1": Dialect.DRAFT_1,

@@ -43,8 +43,6 @@ from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.partition_logs import FlowPartition
 from coordwire.dialects import Dialect
 
-__all__ = ["MachineProcess", "ProcessorPool"]
-
 
 class ProcessorPool:
     """size: how many processors. message_us: of each message. busy_us: the time that all have worked.

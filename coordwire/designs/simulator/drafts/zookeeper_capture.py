@@ -76,8 +76,6 @@ from coordwire.messages.zookeeper_sessions import (
 )
 from coordwire.messages.zookeeper_watches import ZooKeeperWatcherEvent
 
-__all__ = ["ZooKeeperTap"]
-
 _ADDRESS = f":{ZOOKEEPER_PORT}"
 _PASSWORD = bytes(16)
 _OPEN = (31, "world", "anyone")

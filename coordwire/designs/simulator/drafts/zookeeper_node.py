@@ -48,25 +48,6 @@ from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.dialects.zookeeper import Topic
 
-__all__ = [
-    "ZOOKEEPER_PORT",
-    "ZooKeeperProcess",
-    "ask_bytes",
-    "asked_operations",
-    "event_from",
-    "event_words",
-    "from_wire",
-    "operation_count",
-    "operation_from",
-    "operation_words",
-    "outcome_from",
-    "outcome_words",
-    "replied_outcomes",
-    "reply_bytes",
-    "to_wire",
-]
-
-
 ZOOKEEPER_PORT = 2181
 _EXPIRY = "expiry"
 _ASK = b'["ask"'

@@ -54,8 +54,6 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 
-__all__ = ["ClassicClient", "EarlierMembership", "assigned"]
-
 Partitions = dict[str, list[tuple[str, int]]]
 """By member: topics and partitions."""
 

@@ -16,8 +16,6 @@ from coordwire.designs.simulator.kafka.coordinator_node import CoordinatorProces
 from coordwire.designs.simulator.world import World
 from coordwire.enums import ErrorCode
 
-__all__ = ["Cluster"]
-
 _CHECK_MS = 500
 
 

@@ -31,8 +31,6 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
 
-__all__ = ["ConsumerClient"]
-
 _NEWEST: Mapping[type[Message], int] = {**VERSIONS, ConsumerGroupHeartbeatRequest: 1}
 _BEAT = "heartbeat"
 _BACKOFF_MS = 100

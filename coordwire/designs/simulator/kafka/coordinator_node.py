@@ -38,8 +38,6 @@ from coordwire.messages.metadata import (
 if TYPE_CHECKING:
     from coordwire.designs.simulator.kafka.cluster import Cluster
 
-__all__ = ["CoordinatorProcess"]
-
 _PORT = 9092
 _TIMER = "shard"
 _LOADED = "loaded"

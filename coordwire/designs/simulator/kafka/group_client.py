@@ -36,8 +36,6 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 
-__all__ = ["REDISCOVER", "VERSIONS", "GroupClient", "GroupClientConfig", "OwnedPartition"]
-
 OwnedPartition: TypeAlias = tuple[str, int]
 """A topic and a partition's number."""
 

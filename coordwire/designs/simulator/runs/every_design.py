@@ -38,17 +38,6 @@ from coordwire.designs.simulator.world import World
 from coordwire.dialects import Dialect
 from coordwire.timeline.events import MemberLeft
 
-__all__ = [
-    "DESIGNS",
-    "GROUP",
-    "METADATA_MS",
-    "SESSION_MS",
-    "DesignRun",
-    "RunNote",
-    "add_design",
-    "group_names",
-]
-
 DESIGNS = {**DRAFT_DESIGNS, "classic": Dialect.KAFKA, "consumer": Dialect.KAFKA}
 """The designs in the order of their time, with the dialect of their connections."""
 

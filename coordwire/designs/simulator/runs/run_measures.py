@@ -36,18 +36,6 @@ from coordwire.designs.simulator.runs.every_design import DesignRun, RunNote
 from coordwire.designs.simulator.tap import TapRecord
 from coordwire.designs.simulator.world import World
 
-__all__ = [
-    "QUIET_MS",
-    "CoordinatorDeath",
-    "Death",
-    "OwnershipRebalance",
-    "OwnershipSpell",
-    "RunMeasures",
-    "RunObserver",
-    "TrafficCount",
-    "measure",
-]
-
 QUIET_MS = 1_000
 """Between two rebalances, at least."""
 

@@ -26,9 +26,6 @@ from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import Latency, World
 from coordwire.testing.fault_plans import PlannedFault
 
-__all__ = ["SimulatedRun", "comparable_faults", "random_faults", "simulate"]
-
-
 _STARTS_MS = 10_000
 _APART_MS = 500
 _ONE_BY_ONE = 100

@@ -192,6 +192,40 @@ case(
     _replaced(TOPIC, "$t", ("retention.ms", "5000"), validate_only=True),
 )
 
+_OF_STREAMS = [
+    f"streams.{name}"
+    for name in (
+        "acceptable.recovery.lag", "assignor.name", "rack.aware.assignment.tags", "task.offset.interval.ms"
+    )
+]  # fmt: skip
+case(
+    "configs-of-a-streams-group",
+    _described(GROUP, "$g", _OF_STREAMS, include_synonyms=True),
+    *(
+        _set(GROUP, "$g", (f"streams.{name}", SET, value))
+        for name, value in (
+            ("rack.aware.assignment.tags", "zone,cloud"),
+            ("rack.aware.assignment.tags", "zone,zone"),
+            ("rack.aware.assignment.tags", ","),
+            ("task.offset.interval.ms", "-1"),
+            ("task.offset.interval.ms", "30000"),
+            ("acceptable.recovery.lag", "-1"),
+            ("acceptable.recovery.lag", "99999999999"),
+            ("assignor.name", "sticky"),
+        )
+    ),
+    _described(GROUP, "$g", _OF_STREAMS, include_synonyms=True),
+)
+case(
+    "configs-of-a-share-group",
+    _described(
+        GROUP,
+        "$g",
+        ["share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"],
+        include_synonyms=True,
+    ),
+)
+
 for v in (0, 1):
     case(
         f"list-resources-metrics-v{v}",

@@ -1,19 +1,20 @@
-"""A rehearsal for people, within 80 columns: the verdict, a table by release, what was refused, what to do.
+"""A rehearsal for people, within 80 columns: the verdict, a table by release, what was refused, what to do;
+and for programs, with times in milliseconds.
 
-Rules: figures are of complete rolls, from the least to the greatest; idle time is the sum over partitions.
-A refusal has one order that shows it.
+Rules: figures are of complete rolls, from the least to the greatest; idle time is the sum over partitions. A
+refusal has one order that shows it.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from coordwire.capture.printable import Pieces, shown
 from coordwire.designs.rehearsal import Rehearsal, ReleaseRehearsal, Roll
 from coordwire.timeline.story.wording import count
-
-__all__ = ["lines"]
 
 _WIDTH = 80
 _MOST_NAMED = 5
@@ -197,3 +198,61 @@ def _best(releases: Sequence[ReleaseRehearsal]) -> Iterator[Pieces]:
     yield []
     yield [("least idle", "name")]
     yield from _item(f"{_order(best.order)} ({_time(best.idle_ms)}, {count(best.rebalances, 'rebalance')})")
+
+
+def form(rehearsal: Rehearsal) -> dict[str, Any]:
+    """The JSON object of a rehearsal."""
+    group = rehearsal.group
+    return {
+        "group": group.group_id,
+        "protocol_type": group.value.protocol_type,
+        "protocol": group.value.protocol,
+        "generation": group.value.generation,
+        "since": group.since or None,
+        "partitions": dict(group.partitions),
+        "members": [
+            {
+                "name": member.name,
+                "member_id": member.record.member_id,
+                "instance_id": member.record.group_instance_id,
+                "client_id": member.record.client_id,
+                "session_timeout_ms": member.record.session_timeout,
+                "rebalance_timeout_ms": member.record.rebalance_timeout,
+                "topics": list(member.topics),
+                "owned": [list(partition) for partition in member.owned],
+                "problem": member.problem or None,
+            }
+            for member in group.members
+        ],
+        "orders": rehearsal.possible,
+        "succeeds": rehearsal.succeeds,
+        "releases": [
+            {
+                "release": release.release,
+                "complete": release.complete,
+                "best": None if release.best is None else list(release.best.order),
+                "upgrades": _rolls(release.upgrades),
+                "plain": _rolls(release.plain),
+                "setbacks": _rolls(release.setbacks),
+                "back": _rolls(release.back),
+            }
+            for release in rehearsal.releases
+        ],
+        "advice": [asdict(advice) | {"ticket": advice.ticket or None} for advice in rehearsal.advice],
+    }
+
+
+def _rolls(rolls: Iterable[Roll]) -> list[dict[str, Any]]:
+    return [
+        {
+            "order": list(roll.order),
+            "complete": roll.is_complete,
+            "rebalances": roll.rebalances,
+            "idle_ms": roll.idle_ms,
+            "longest_ms": roll.longest_ms,
+            "twice_ms": roll.twice_ms,
+            "fallbacks": roll.fallbacks,
+            "restarts": [asdict(restart) for restart in roll.restarts],
+        }
+        for roll in rolls
+    ]

@@ -1,11 +1,19 @@
-"""Why a TLS handshake with a client failed, in the log: asyncio does not report it."""
+"""What came instead of Kafka's protocol, or of TLS. asyncio does not report why a handshake failed."""
 
 from __future__ import annotations
 
 import logging
 import ssl
 
-__all__ = ["reporting"]
+
+def other_protocol(opening: bytes) -> str | None:
+    """The protocol of a connection that begins with these bytes; None if it is not known."""
+    if opening[:2] == b"\x16\x03":
+        return "TLS at a plaintext port"
+    if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
+        return "HTTP at a Kafka port"
+    return None
+
 
 log = logging.getLogger("coordwire.broker")
 
