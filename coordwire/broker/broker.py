@@ -118,7 +118,7 @@ class Broker:
         self._servers: dict[int, asyncio.Server] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0
-        self.links: set[ClientLink] = set()
+        self.links: dict[ClientLink, None] = {}
         self._joined: Counter[int] = Counter()
         self.turns = Turns(self._call_soon)
         self.memory = ConnectionMemory(self.config.memory, self.call_later)
@@ -326,7 +326,7 @@ class Broker:
         for link in ended:
             link.abort()
         for _ in range(_ITERATIONS):
-            if self.links.isdisjoint(ended):
+            if self.links.keys().isdisjoint(ended):
                 break
             await asyncio.sleep(0)
 
@@ -342,13 +342,13 @@ class Broker:
         if most is not None and self._joined[link.node] >= most:
             return False
         self._joined[link.node] += 1
-        self.links.add(link)
+        self.links[link] = None
         return True
 
     def leave(self, link: ClientLink) -> None:
         if link in self.links:
             self._joined[link.node] -= 1
-            self.links.discard(link)
+            del self.links[link]
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
         assert self._loop is not None

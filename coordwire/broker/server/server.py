@@ -138,7 +138,7 @@ class Server:
         self.max_frame = max_frame
         self._max_connections = max_connections
         self._listener: asyncio.Server | None = None
-        self._links: set[ServerLink] = set()
+        self._links: dict[ServerLink, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepting: set[asyncio.Task[None]] = set()
         self.memory = ConnectionMemory(memory, lambda delay, action: self._loop.call_later(delay, action))
@@ -228,11 +228,11 @@ class Server:
         is_full = self._max_connections is not None and len(self._links) >= self._max_connections
         if is_full and link not in self._links:
             return False
-        self._links.add(link)
+        self._links[link] = None
         return True
 
     def leave(self, link: ServerLink) -> None:
-        self._links.discard(link)
+        self._links.pop(link, None)
 
     def refused_versions(self) -> ApiVersionsResponse:
         offered = self.apis[ApiKey.API_VERSIONS].versions

@@ -163,6 +163,26 @@ def test_a_broker_that_stops_and_freezes() -> None:
     assert outcome.failure is None, outcome.reason
 
 
+def test_a_node_that_stops_resets_its_connections_in_their_order() -> None:
+    """Not in that of their addresses in memory, which differs from process to process."""
+    names = [f"till-{number}" for number in range(30)]
+
+    async def wait(world: SimulatedWorld, number: int) -> None:
+        await asyncio.sleep(number * 0.1)
+        reader, _writer = await asyncio.open_connection("127.0.0.1", 9092)
+        await reader.read()
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        for number, name in enumerate(names):
+            world.start(name, wait, world, number)
+        await world.calm()
+
+    simulation = Simulation(test=test, nodes=2, faults=parse_plan("5s crash broker-1 for 5s"))
+    lines = simulation.run(0, keep_trace=True).lines or ()
+    resets = [line.split()[3] for line in lines if " reset broker-1 " in line]
+    assert resets[: len(names)] == names
+
+
 def test_a_seed_draws_all_kinds() -> None:
     kinds: Counter[str] = Counter()
 

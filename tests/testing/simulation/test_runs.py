@@ -46,8 +46,7 @@ async def the_service(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
     await run_service(kafka, world, correct_service, records=8)
 
 
-KINDS = "network", "processes", "requests"
-WHOLE = Simulation(test=the_service, faults=DrawnFaults(KINDS, until=20), settings=SETTINGS)
+WHOLE = Simulation(test=the_service, faults=DrawnFaults(until=20), settings=SETTINGS)
 
 DIGESTS = """
 import sys
