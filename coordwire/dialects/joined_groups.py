@@ -44,7 +44,8 @@ UNKNOWN_CONSUMER, REBALANCE_IN_PROGRESS = 25, 27
 @dataclass(slots=True, eq=False)
 class JoiningConnection:
     """A connection on which a consumer joins or pings. member_id: as far as it is known; joining: its join
-    that waits for an answer; session_ms: as that says. is_overdue: its member pings after its session's end.
+    that waits for an answer; session_ms: as that says. overdue_ns: when the session had ended after which
+    its member pings, if one coordinator has kept it.
     """
 
     client: str
@@ -53,7 +54,7 @@ class JoiningConnection:
     joining: Seen | None = None
     session_ms: int = 0
     topics: tuple[str, ...] = ()
-    is_overdue: bool = False
+    overdue_ns: int | None = None
 
 
 class JoinedGroup:
@@ -289,7 +290,8 @@ class JoinedGroup:
         connection.member_id = message.consumer_id or ""
         member = self.group.members.get(connection.member_id)
         kept_ns = None if member is None else _kept_end(member)
-        connection.is_overdue = kept_ns is not None and kept_ns + SOON_NS < (place.time_ns or 0)
+        is_over = kept_ns is not None and kept_ns + SOON_NS < (place.time_ns or 0)
+        connection.overdue_ns = kept_ns if is_over else None
         if member is not None and not member.parked:
             self._is_alive(member, place)
 
@@ -298,11 +300,14 @@ class JoinedGroup:
         member = self.group.members.get(name)
         if message.error_code == UNKNOWN_CONSUMER:
             self._accepts(connection, place)
-            if member is not None:
+            overdue_ns = connection.overdue_ns
+            if member is not None and overdue_ns is not None:
+                self._remove(member, place.at(overdue_ns), "session_timeout")
+            elif member is not None:
                 self._remove(member, place, "removed")
         elif message.error_code in (0, REBALANCE_IN_PROGRESS):
             self._accepts(connection, place)
-            if connection.is_overdue:  # so the coordinator has not kept the sessions
+            if connection.overdue_ns is not None:  # so the coordinator has not kept the sessions
                 self._is_since_inferred = False
             if member is None:  # as it was before the input
                 member = Member(

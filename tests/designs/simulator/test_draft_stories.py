@@ -12,9 +12,12 @@ SAMPLE = {
     ),
     "draft-2-overview": (7, 27, 75, 310, 441, 485, 652, 678, 819, 5136), "draft-2": (0, 54, 9058),
     "draft-3": (9, 14, 195, 435, 512, 622, 1193, 1315, 2313, 3732, 5293, 7059, 7540),
-    "draft-3-loaded": (12, 63, 240, 580, 3732, 5293, 5334),
+    "draft-3-loaded": (12, 63, 240, 580, 1704, 3732, 5293, 5334),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
+
+OPEN = {("draft-3-loaded", 6345): "a join whose connection ended in a freeze has a session"}
+"""Histories that are told otherwise, and what the story does not know."""
 
 MANY = 400
 
@@ -30,6 +33,11 @@ def test_a_timeline_says_what_the_coordinators_knew(design: str, seed: int) -> N
     assert not differences(story)
 
 
+@pytest.mark.parametrize(("design", "seed"), OPEN)
+def test_what_is_open_is_still_told_otherwise(design: str, seed: int) -> None:
+    assert differences(run_history(design, seed)), f"{design} {seed} is told as it was: take it from OPEN"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, MANY, 50))
 @pytest.mark.parametrize("design", DESIGNS_WITH_STORIES)
@@ -37,6 +45,7 @@ def test_timelines_of_many_histories(design: str, first: int) -> None:
     wrong = {
         seed: reasons
         for seed in range(first, first + 50)
+        if (design, seed) not in OPEN
         if (reasons := differences(run_history(design, seed)))
     }
     assert not wrong
