@@ -460,7 +460,7 @@ class Group:
         if outcome != "superseded":  # else it goes on in the next
             gaps = self.consumption.take_gaps()
             if outcome == "unfinished":
-                gaps += self.consumption.open_gaps(self._ownerless(), place.time_ns)
+                gaps += self._open_gaps(place)
             idle = tuple(self._as_named(gaps))
         began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
         place = _not_before(began_ns, place)
@@ -485,17 +485,18 @@ class Group:
             self._lost(rebalance) if outcome == "unfinished" else (),
         ))  # fmt: skip
 
-    def _ownerless(self) -> set[TopicPartition]:
-        """What had an owner when the group was last steady, of topics that are there and members want."""
+    def _open_gaps(self, place: Seen) -> tuple[Idle, ...]:
+        """The gaps so far of what had an owner when the group was last steady, of topics that are there and
+        members want."""
         topics = {topic for member in self.members.values() for topic in member.topics}
         are_all = self.kind == "streams" or any(topic.startswith("/") for topic in topics)
-        return {
-            partition
-            for partitions in self.settled.values()
-            for partition in partitions
-            if are_all
-            or ((name := self.name_of(partition.topic)) in topics and not self.topic_changes.is_deleted(name))
-        }
+        had = {partition for partitions in self.settled.values() for partition in partitions}
+        return tuple(
+            gap
+            for gap in self.consumption.open_gaps(had, place.time_ns)
+            if (are_all or self.name_of(gap.topic) in topics)
+            and not self.topic_changes.is_deleted(self.name_of(gap.topic), gap.since_ns)
+        )
 
     def _joined(self, rebalance: Rebalance) -> tuple[str, ...]:
         """The members that were seen joining, and have not gone."""

@@ -43,7 +43,8 @@ class TopicChanges:
     """Of all topics in some captures, the latest last."""
 
     _latest: deque[tuple[Seen, str, str]] = field(default_factory=lambda: deque(maxlen=MOST_CHANGES))
-    _deleted: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _deleted: OrderedDict[str, tuple[int, bool]] = field(default_factory=OrderedDict)
+    """When each was deleted last, and whether one of its name was created since."""
 
     def learn(self, api_key: int, request: Any, message: Any, place: Seen) -> list[tuple[str, TopicDeed]]:
         """A request to change topics, answered: which topics, and what became of each."""
@@ -54,14 +55,16 @@ class TopicChanges:
             if result.name and not result.error_code:
                 self._latest.append((place, result.name, TOPIC_DEEDS[deed]))
                 changed.append((result.name, deed))
-                self._deleted.pop(result.name, None)
                 if deed == "deleted":
-                    remember(self._deleted, result.name, None, MOST_DELETED)
+                    remember(self._deleted, result.name, (place.time_ns or 0, False), MOST_DELETED)
+                elif result.name in self._deleted:
+                    self._deleted[result.name] = self._deleted[result.name][0], True
         return changed
 
-    def is_deleted(self, topic: str) -> bool:
-        """Whether the topic of a name was deleted, and none created since."""
-        return topic in self._deleted
+    def is_deleted(self, topic: str, since_ns: int) -> bool:
+        """Whether the topic that had a name then was deleted, or there is none."""
+        deleted_ns, is_anew = self._deleted.get(topic, (-1, True))
+        return deleted_ns >= since_ns or not is_anew
 
     def since(self, early_ns: int, place: Seen, topics: Collection[str]) -> str:
         """In words, the latest change of one of these topics between a time and a place; of any topic, if

@@ -67,6 +67,7 @@ SHOWED = {
     130_113: "a static member's heir asks during a stall: it has nothing before the answer",
     110_431: "a share group was deleted before a move that the next group's first request shows",
     110_573: "a member is told that it is unknown after a move, and its session was over before that",
+    110_600: "a topic that was made anew waits for a consumer since then at most",
     110_821: "the same of a classic group's",
     120_298: "a static member's heir asks during a stall, with which the static member's session ends",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
