@@ -368,6 +368,4 @@ def test_the_format_is_a_new_one_where_attributes_are_others(
         run(chain, tmp_path / f"{path.name}.out")
     text = json.dumps({name: sorted(names) for name, names in sorted(shapes.items())})
     digest = blake2b(text.encode(), digest_size=8).hexdigest()
-    assert SHAPES.get(CHECKPOINT_FORMAT) == digest, (
-        "attributes are others: a new CHECKPOINT_FORMAT, with this digest in SHAPES"
-    )
+    assert SHAPES.get(CHECKPOINT_FORMAT) == digest, "attributes are others: a new CHECKPOINT_FORMAT is due"
