@@ -10,7 +10,7 @@ TESTS = {
     "coordwire/capture/framing.py": ["capture/test_framing.py", "capture/test_rules.py"],
     "coordwire/cli/decode/tree.py": ["cli/test_trees.py"],  # imported by its package, when it is needed
     "coordwire/coordinator/consumer/heartbeat.py": ["coordinator/test_heartbeat_paths.py"],
-    "coordwire/timeline/story/incidents.py": ["timeline/test_static_heirs.py", "timeline/test_totals.py"],
+    "coordwire/timeline/story/incidents.py": ["timeline/test_gap_incidents.py", "timeline/test_totals.py"],
     "coordwire/connection/__init__.py": ["connection/test_connection.py"],
     "coordwire/_speedups/messages/decode.c": ["codec/test_native.py"],
     "schemas/_words.py": ["schemas", "conformance"],

@@ -81,10 +81,10 @@ class EarlierCaptures:
             going = missing.intersection({*pruned, *files}) if pruned is not None else set()
             group.stays = going < missing and (group.is_whole or not any(group.present))
             group.going = going
-        whole = {
+        complete = {
             name: note for group in groups.values() if group.is_whole for name, note in group.notes.items()
         }
-        self._settled = self._find_settled(whole, facts, {*pruned, *files} if pruned is not None else ())
+        self._settled = self._find_settled(complete, facts, {*pruned, *files} if pruned is not None else ())
         for group in groups.values() if join_rotated else ():
             if self._settled.current.intersection(group.notes):
                 group.stays = True

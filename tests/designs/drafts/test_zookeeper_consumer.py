@@ -88,6 +88,13 @@ def test_the_first_threads_take_the_remainder() -> None:
     assert nodes == [b"c1-0", b"c1-0", b"c1-1", b"c2-0", b"c2-1"]
 
 
+def test_a_process_has_as_many_threads_as_it_asks_for() -> None:
+    cluster = world("c", topic_count='{"t":3}', partitions=3)
+    cluster.run(20_000)
+    nodes = [cluster.read(f"/consumers/g/owners/t/{number}") for number in range(3)]
+    assert nodes == [b"c-0", b"c-1", b"c-2"]
+
+
 def test_consumers_beyond_the_partitions_own_nothing() -> None:
     cluster = world("a", "b", "c", partitions=2)
     cluster.run(20_000)
