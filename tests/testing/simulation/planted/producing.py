@@ -306,7 +306,7 @@ async def producer_not_closed(kafka: SimulatedKafka, world: SimulatedWorld, bug:
     rows = set(range(60))
     world.start("nightly", nightly, kafka.bootstrap, world, rows, bug)
     await world.calm()
-    await world.until(lambda: not rows)
+    await world.until(lambda: not rows, within=120)  # a row a second
     assert {int(value) for value in values(kafka, "rows")} == set(range(60))
 
 
