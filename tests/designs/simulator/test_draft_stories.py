@@ -16,7 +16,15 @@ SAMPLE = {
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
 
-OPEN = {("draft-3-loaded", 6345): "a join whose connection ended in a freeze has a session"}
+OPEN = {
+    (
+        "draft-1",
+        20276,
+    ): "an attempt of which nothing shows that it has failed",
+    ("draft-3", 20361): "a session ends where an answer that waited explains nothing of it",
+    ("draft-3-loaded", 6345): "a join whose connection ended in a freeze has a session",
+    ("draft-3-loaded", 20361): "as draft-3's",
+}
 """Histories that are told otherwise, and what the story does not know."""
 
 MANY = 400
