@@ -123,6 +123,7 @@ def test_known_failures_do_not_go_stale(codec: CodecRun, tmp_path: Path) -> None
         (["/nowhere/codec"], "/nowhere/codec: No such file or directory"),
         ([sys.executable, "-c", "raise SystemExit('not\x1b today')"], "the codec ended, status 1"),
         ([sys.executable, "-c", "print('hello')"], "a line that is not JSON"),
+        ([sys.executable, "-c", "import os; os.close(0); print('hello')"], "a line that is not JSON"),
     ],
 )
 def test_what_cannot_be_started_ends_the_run(run: Run, command: list[str], reason: str) -> None:

@@ -116,8 +116,9 @@ class CodecProcess:
         assert process.stdout is not None
         try:
             async with asyncio.timeout(self._timeout):
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                await process.stdin.drain()
+                with suppress(OSError):  # it may have ended, or closed its input: what it wrote says more
+                    process.stdin.write(json.dumps(request).encode() + b"\n")
+                    await process.stdin.drain()
                 line = await process.stdout.readline()
                 if not line.endswith(b"\n"):
                     raise CodecDied(f"the codec ended, {_status(await process.wait())}")
@@ -125,9 +126,6 @@ class CodecProcess:
         except TimeoutError:
             await self._end()
             raise CodecDied(f"no answer within {self._timeout:g} s") from None
-        except OSError:
-            await self._end()
-            raise CodecDied("the codec ended, or closed its input") from None
         except (ValueError, RecursionError):  # also a line that is too long
             await self._end()
             raise CodecDied("a line that is not JSON") from None
