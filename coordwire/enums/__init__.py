@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         GroupMemberType,
         IsolationLevel,
         LeaderRecoveryState,
-        OpenEnum,
         PatternType,
         QuotaMatchType,
         ScramMechanism,
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         ZooKeeperWatchMode,
         allowed_operations,
     )
+    from coordwire.enums.open_enum import OpenEnum
 
 __all__ = [
     "AcknowledgeType",
@@ -111,7 +111,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "ErrorCode": "error_codes", "enum_of": "field_enums",
+    "ErrorCode": "error_codes", "OpenEnum": "open_enum", "enum_of": "field_enums",
     "has_meaning": "field_enums", "meaning": "field_enums",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, __all__, dict.fromkeys(__all__, "numbers") | _ELSEWHERE)

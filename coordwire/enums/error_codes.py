@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from coordwire.enums.numbers import OpenEnum
+from coordwire.enums.open_enum import OpenEnum
 
 RETRY = True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coordwire.enums import numbers
 from coordwire.enums.error_codes import ErrorCode
-from coordwire.enums.numbers import OpenEnum
+from coordwire.enums.open_enum import OpenEnum
 
 BY_NAME: dict[str, type[OpenEnum]] = {
     "accepted_compression_types": numbers.CompressionType,

@@ -1,39 +1,11 @@
-"""The enums beside the error codes, with Apache Kafka's names, and `OpenEnum`, of which they are.
+"""The enums beside the error codes, with Apache Kafka's names.
 
-Rules: any int has a member, for newer Kafkas may know more; one without a name is made for each use and not
-cached, so that untrusted bytes don't take memory. It equals its int, and any other of the same int. A class
-says where Kafka keeps it; an UNKNOWN among the names is a number that Kafka gives to it.
+Rules: a class says where Kafka keeps it; an UNKNOWN among the names is a number that Kafka gives to it.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Self
-
-
-class OpenEnum(IntEnum):
-    """Numbers with names. `ValueError` only for what is not an int."""
-
-    @classmethod
-    def _missing_(cls, value: object) -> Self | None:
-        if not isinstance(value, int):
-            return None
-        member = int.__new__(cls, value)
-        member._value_ = int(value)
-        member._name_ = f"UNKNOWN_{value}"
-        return member
-
-    def __reduce_ex__(self, protocol: object) -> tuple[type[Self], tuple[int]]:
-        """Pickle and copy by number. CPython before 3.11.4 does it by name, which an unknown number lacks."""
-        return type(self), (self._value_,)
-
-    @property
-    def known(self) -> bool:
-        """Whether this package has a name for the number."""
-        return self._value_ in type(self)._value2member_map_
-
-
-# --- configs ------------------------------------------------------------------------------------------------
+from coordwire.enums.open_enum import OpenEnum
 
 
 class ConfigResourceType(OpenEnum):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-ROWS_FORMAT = "0.1.0"
+ROWS_FORMAT = "0.1.0.1"
 """The version of the rows that the pipeline writes: the first release of this package that made them so. With
 another one all inputs are read again, so that it changes with the columns, their meaning and what readers
 make of the same bytes, and with nothing else (`tests/tables/test_rows_format.py`)."""

@@ -31,7 +31,7 @@ from tests.tables.pipeline_steps import run, table_rows
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 
-FINGERPRINTS = {"0.1.0": "2991393f03fb"}
+FINGERPRINTS = {"0.1.0": "2991393f03fb", "0.1.0.1": "5cb27b0a8d6b"}
 MEANINGS = "25bee7087835"
 OF_THIS_RUN = {"modified"}
 """Columns whose values are another run's others."""
@@ -102,7 +102,7 @@ def test_an_upgrade_of_the_package_reads_nothing_again(
 
 
 def test_units_have_the_names_of_tables_that_exist() -> None:
-    """Tables of the first version of the rows are continued."""
+    """Tables with rows of this version are continued."""
     file = File("/in/a.pcap", 10, 20)
     [unit] = as_units([Part("capture", file.path, 10, 0, 10)], {file.path: file}, Options(), ["frames"])
-    assert (ROWS_FORMAT, unit.name) == ("0.1.0", "58be0ddc3846f8f4f35392d4")
+    assert (ROWS_FORMAT, unit.name) == ("0.1.0.1", "854b5b71c2121f93e1b13db5")

@@ -113,7 +113,8 @@ class OneByOne:
             if heir is None and len(self.idle) < self.most:
                 self.idle[partition] = last
             elif heir is not None:
-                self.past[partition] = [(0, last)]
+                told_ns = max(time_ns, until_ns or 0)  # gaps before are told
+                self.past[partition] = [(0, told_ns), *(span for span in past if span[1] > told_ns)]
         if heir is not None:
             spans[heir] = None
 

@@ -68,7 +68,7 @@ class DeadLetterQueues:
                 queue.log.append_own(data)
         except (_Unwritable, RefusedRecords) as error:
             _log.warning(
-                "%s-%d: no dead letters for offsets %d to %d of group %s: %s",
+                "%s-%d: no dead letters for offsets %d to %d of group %r: %s",
                 partition.topic, partition.index, letters.first_offset, letters.last_offset, group_id, error,
             )  # fmt: skip
 
@@ -76,9 +76,9 @@ class DeadLetterQueues:
         name = self._facts.settings_of_group(group_id)["errors.deadletterqueue.topic.name"]
         topic = self._facts.topics.get(name)
         if not name.startswith(_PREFIX):
-            raise _Unwritable(f"the name {name} does not begin with {_PREFIX}")
+            raise _Unwritable(f"the name {name!r} does not begin with {_PREFIX}")
         if topic is None:
-            raise _Unwritable(f"there is no topic {name}")
+            raise _Unwritable(f"there is no topic {name!r}")
         if topic.settings["errors.deadletterqueue.group.enable"] != "true":
             raise _Unwritable(f"the topic {name} lacks errors.deadletterqueue.group.enable=true")
         return topic
