@@ -47,7 +47,7 @@ def of_join(
 ) -> Trigger:
     """A JoinGroup. known_from_start: whether the group is known to be empty, if it has no members."""
     trigger = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
-    if trigger.detail == METADATA:
+    if trigger.detail == METADATA and member.topics:  # of others no topic is known to concern them
         early_ns = (place.time_ns or 0) - METADATA_AGE_NS
         change = group.topic_changes.since(early_ns, place, set(member.topics))
         trigger = trigger._replace(detail=change or METADATA)

@@ -3,6 +3,7 @@ topics and settings."""
 
 from __future__ import annotations
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -10,6 +11,7 @@ from coordwire.messages import (
     DeleteTopicsResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+    JoinGroupRequest,
     LeaveGroupRequest,
     LeaveGroupResponse,
     OffsetCommitRequest,
@@ -24,6 +26,7 @@ from coordwire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
 )
+from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_delete import OffsetDeleteResponsePartition, OffsetDeleteResponseTopic
@@ -190,6 +193,28 @@ def test_an_enlarged_topic_for_which_partitions_waited_is_an_incident() -> None:
     script.heartbeat("b", 1, 27)
     script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, asked, script.join("b"))
     assert f"topic t was enlarged to 6 partitions by {ADMIN} (packet 41) rebalance 2 follows" in words(script)
+
+
+def test_a_topic_is_not_blamed_for_a_group_whose_topics_are_not_known() -> None:
+    """Workers of Connect create topics, and lead groups whose metadata is their own."""
+
+    def joins(client: str) -> FrameEntry:
+        protocol = JoinGroupRequestProtocol(name="sessioned", metadata=b"\x00")
+        request = JoinGroupRequest(
+            group_id="g", session_timeout_ms=10_000, protocol_type="connect", member_id=f"{client}-id",
+            protocols=[protocol],
+        )  # fmt: skip
+        return script.ask(request, client)
+
+    script = Script()
+    script.rebalance(1, {"a": {}, "b": {}}, joins("a"), joins("b"))
+    script.now += 3
+    enlarges_topic(script, "t", 6)
+    asked = joins("a")
+    script.heartbeat("b", 1, 27)
+    script.rebalance(2, {"a": {}, "b": {}}, asked, joins("b"))
+    ended = only(script.events(), RebalanceEnded)[-1]
+    assert (ended.cause, ended.detail) == ("leader_rejoined", "its metadata may have changed")
 
 
 def test_nothing_follows_from_a_topic_that_changed_long_before() -> None:

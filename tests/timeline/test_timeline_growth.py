@@ -16,6 +16,8 @@ from coordwire.codec import Message
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
     EndTxnRequest,
     EndTxnResponse,
     FetchRequest,
@@ -34,6 +36,7 @@ from coordwire.messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.join_group import JoinGroupResponseMember
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -47,7 +50,7 @@ from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
 from coordwire.timeline import lag
 from coordwire.timeline.events import LagMeasured, MemberJoined
 from coordwire.timeline.evidence import MemberName
-from coordwire.timeline.from_wire import commits
+from coordwire.timeline.from_wire import commits, group_table
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.growth import assert_linear
@@ -331,11 +334,21 @@ def transactions(n: int) -> list[Entry | ConnectionEnd]:
     return script.entries
 
 
+def topics_that_change(n: int) -> list[Entry | ConnectionEnd]:
+    """Topics come and go, one by one, beside a member that asks for many others."""
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", *(f"other-{k}" for k in range(n)), "t"))
+    for k in range(n):
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=f"gone-{k}")])
+        call(script, request, DeleteTopicsResponse(responses=[DeletableTopicResult(name=f"gone-{k}")]))
+    return script.entries
+
+
 MADE = [
     one_rebalance, generations, joins_that_wait, nobody_has_a_name, the_leader_is_answered_again,
     without_a_time(joins_that_wait), without_a_time(nobody_has_a_name), many_topics,
     heartbeats_of_one_with_many_partitions, one_large_group, orphans, share_group, streams_group, many_groups,
-    commits_of_many_partitions, many_groups_of_one_partition, transactions, outages,
+    commits_of_many_partitions, many_groups_of_one_partition, transactions, outages, topics_that_change,
 ]  # fmt: skip
 
 
@@ -343,6 +356,7 @@ MADE = [
 def test_growth(make: Callable[[int], list[Entry | ConnectionEnd]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag, "MOST_AT_ONCE", 10)
     monkeypatch.setattr(commits, "MOST_OF_ONE", 10)
+    monkeypatch.setattr(group_table, "MOST_TOPICS_OF_ONE", 10)
 
     def read(entries: list[Entry | ConnectionEnd]) -> None:
         for _ in timeline(entries, ends=make is outages):

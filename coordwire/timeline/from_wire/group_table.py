@@ -36,8 +36,9 @@ __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
 
-MOST_CONCERNED, MOST_ASKED = 1_000, 20
-"""A topic's change is reported of so many groups, by so many members and their partitions each."""
+MOST_CONCERNED, MOST_ASKED, MOST_TOPICS_OF_ONE = 1_000, 20, 1_000
+"""A topic's change is reported of so many groups, by so many members and their partitions each; by so many
+topics of a member."""
 
 _FAMILIES: tuple[Kind, ...] = ("classic", "share", "streams")
 """The kinds that groups are kept as."""
@@ -181,12 +182,12 @@ class GroupTable:
             group.pending[:0] = events + before.drain()
 
     def concerned(self, topics: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-        """The ids of groups, of the first ones, whose first members ask for some of these topics or have
-        partitions of them; and which topics."""
+        """The ids of groups, of the first ones, whose first members ask for some of these topics, among the
+        first, or have partitions of them; and which topics."""
         for group in islice(self, MOST_CONCERNED):
             own: set[str] = set()
             for member in islice(group.members.values(), MOST_ASKED):
-                own.update(topics.intersection(member.topics))
+                own.update(topics.intersection(member.topics[:MOST_TOPICS_OF_ONE]))
                 names = {partition.topic for partition in islice(member.assigned or (), MOST_ASKED)}
                 own.update(topics.intersection(map(group.name_of, names)))
             if own:
