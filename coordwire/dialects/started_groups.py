@@ -177,9 +177,8 @@ class StartedGroup:
         rejoined = name in group.members
         if rejoined and (attempt := self._attempt) is not None:
             self._leave_attempt(attempt, self._registrations[name], registration.place)
-            if (
-                name in attempt.answered and not attempt.failed
-            ):  # its coordinator goes by that, also where it has nothing any more
+            # Its coordinator goes by what it was answered, also where it has nothing any more.
+            if name in attempt.answered and not attempt.failed:
                 registration.member.assigned = attempt.parts[name]
         if rejoined:
             trigger = Trigger("member_rejoined", name)

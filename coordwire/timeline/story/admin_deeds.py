@@ -16,7 +16,6 @@ from coordwire.timeline.events import (
     ProducerFenced,
     RebalanceEnded,
     TopicChanged,
-    TopicPartition,
 )
 from coordwire.timeline.story.event_lines import (
     deletion_text,
@@ -98,11 +97,7 @@ def _costs(followers: Sequence[tuple[int, RebalanceEnded]]) -> tuple[int, list[s
         return 0, []
     first, last = followers[0][0], followers[-1][0]
     numbers = f" {first} follows" if first == last else f"s {first} to {last} follow"
-    gaps: dict[TopicPartition, int] = {}
-    for gap in (gap for _, part in followers for gap in part.idle):
-        partition = TopicPartition(gap.topic, gap.partition)
-        gaps[partition] = max(gaps.get(partition, 0), gap.until_ns - gap.since_ns)
-    cost_ns, cost = gap_text(gaps)
+    cost_ns, cost = gap_text(gap for _, part in followers for gap in part.idle)
     return cost_ns, [f"rebalance{numbers} from it", *cost]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordwire.capture.printable import shown
-from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.events import Idle, TopicPartition
 from coordwire.timeline.story.wording import duration, ranges
 
 __all__ = ["Incident", "gap_text", "packets_text"]
@@ -22,16 +22,20 @@ class Incident:
     cost_ns: int = 0
 
 
-def gap_text(gaps: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
+def gap_text(gaps: Iterable[Idle]) -> tuple[int, list[str]]:
     """How long the longest of gaps is, and which partitions had one that is not much shorter."""
-    if not gaps:
+    longest: dict[TopicPartition, int] = {}
+    for gap in gaps:
+        partition = TopicPartition(gap.topic, gap.partition)
+        longest[partition] = max(longest.get(partition, 0), gap.until_ns - gap.since_ns)
+    if not longest:
         return 0, []
-    longest_ns = max(gaps.values())
-    long = [partition for partition, length_ns in gaps.items() if 2 * length_ns >= longest_ns]
+    longest_ns = max(longest.values())
+    long = [partition for partition, length_ns in longest.items() if 2 * length_ns >= longest_ns]
     text = f"{shown(ranges(long))} had no consumer for up to {duration(longest_ns)}"
-    if len(gaps) > len(long):
-        least_ns = max(gaps[partition] for partition in gaps.keys() - set(long))
-        text += f", {len(gaps) - len(long):,} more for {duration(least_ns)} or less"
+    if len(longest) > len(long):
+        least_ns = max(longest[partition] for partition in longest.keys() - set(long))
+        text += f", {len(longest) - len(long):,} more for {duration(least_ns)} or less"
     return longest_ns, [text]
 
 

@@ -328,11 +328,7 @@ class _Costs:
     def of(self, group: Sequence[MemberLeft]) -> tuple[int, list[str]]:
         """For how long, and which partitions had no consumer, in the rebalances that these members caused or
         since they were last seen alive."""
-        gaps: dict[TopicPartition, int] = {}
-        for gap in self._gaps(group):
-            partition = TopicPartition(gap.topic, gap.partition)
-            gaps[partition] = max(gaps.get(partition, 0), gap.until_ns - gap.since_ns)
-        return gap_text(gaps)
+        return gap_text(self._gaps(group))
 
     def _gaps(self, group: Sequence[MemberLeft]) -> Iterator[Idle]:
         times = [event.time_ns or 0 for event in group]
@@ -360,8 +356,7 @@ def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[In
     for row in rows:
         if any(part.cause == "first_member" for part in row.parts):
             continue
-        gaps: dict[TopicPartition, int] = {}
-        since_ns = 1 << 63
+        gaps: list[Idle] = []
         for gap in (gap for part in row.parts for gap in part.idle):
             length_ns = gap.until_ns - gap.since_ns
             at = bisect_left(costly, (gap.since_ns - TOGETHER_NS, 0))
@@ -370,10 +365,10 @@ def _gaps(problems: Iterable[Incident], rows: Iterable[TableRow]) -> Iterator[In
                 for time_ns, cost_ns in costly[at : at + MOST_COMPARED]
             )
             if length_ns >= LONG_NS and not is_told:
-                gaps[TopicPartition(gap.topic, gap.partition)] = length_ns
-                since_ns = min(since_ns, gap.since_ns)
+                gaps.append(gap)
         cost_ns, texts = gap_text(gaps)
         for text in texts:
+            since_ns = min(gap.since_ns for gap in gaps)
             yield Incident(since_ns, [f"{text}, until rebalance {row.numbers[-1]}"], cost_ns)
 
 
