@@ -32,15 +32,17 @@ _QUEUE = "errors.deadletterqueue.topic.name"
 class Group(Share):
     """A share group of two deliveries, with a queue."""
 
-    def __init__(self, records: int, *, partitions: int = 2, enabled: str = "true") -> None:
+    def __init__(self, records: int, *, partitions: int = 2) -> None:
         super().__init__(records, delivery_count_limit="2", record_lock_duration_ms="15000")
-        switch = CreatableTopicConfig(name="errors.deadletterqueue.group.enable", value=enabled)
-        topic = CreatableTopic(
-            name="dlq.g", num_partitions=partitions, replication_factor=1, configs=[switch]
-        )
-        self.core.ask(CreateTopicsRequest(topics=[topic]), 7)
+        self.make("dlq.g", partitions=partitions)
         self.set(_QUEUE, "dlq.g")
         self.join("a")
+
+    def make(self, name: str, enabled: str = "true", *, partitions: int = 1) -> None:
+        """A topic for dead letters, which may be switched on."""
+        switch = CreatableTopicConfig(name="errors.deadletterqueue.group.enable", value=enabled)
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=[switch])
+        self.core.ask(CreateTopicsRequest(topics=[topic]), 7)
 
     def set(self, name: str, value: str) -> None:
         resource = AlterConfigsResource(
@@ -107,23 +109,24 @@ def test_a_copy_has_key_and_value() -> None:
     assert [record.value for record in group.records("dlq.g")] == [b"0", b"1", b"2"]
 
 
-@pytest.mark.parametrize("queue", ["dlq.none", "other", "orders"])
-def test_records_are_archived_without_their_letters(queue: str) -> None:
-    """There is no such topic, or its name or settings don't fit."""
-    group = Group(2, enabled="false")
+@pytest.mark.parametrize(
+    ("queue", "enabled", "is_written"),
+    [("dlq.none", None, False), ("other", "true", False), ("dlq.h", "false", False), ("dlq.h", "true", True)],
+)
+def test_records_are_archived_whatever_their_letters(
+    queue: str, enabled: str | None, is_written: bool
+) -> None:
+    """There may be no such topic, or its name or settings don't fit."""
+    group = Group(2)
+    if enabled is not None:
+        group.make(queue, enabled)
     group.set(_QUEUE, queue)
     group.acquired("a")
     group.acquired("a", (0, 1, [REJECT]))
     assert group.letters() == []
-    assert group.states() == [[(0, 1, RecordState.ARCHIVING, 1)], [(0, 1, RecordState.ARCHIVED, 1)]]
-    assert group.lag() == 0
-
-
-def test_a_queue_has_to_be_switched_on() -> None:
-    group = Group(1, enabled="false")
-    group.acquired("a")
-    group.acquired("a", (0, 0, [REJECT]))
-    assert group.letters() == []
+    assert (enabled is not None and len(group.records(queue)) == 2) is is_written
+    archiving, archived = RecordState.ARCHIVING, RecordState.ARCHIVED
+    assert group.states() == [[(0, 1, archiving, 1)], [(0, 1, archived, 1)]]
     assert group.lag() == 0
 
 
