@@ -16,10 +16,12 @@
     kafka.py          the fixture kafka, with its broker in the world's loop
     database.py       a simulated database
     faults.py         plans of faults: their text, how a seed draws them, what they do
+    load.py           how close together orders come, and what is slow
     checkers.py       what must hold
     order.py          the order of ready tasks, where another than asyncio's is asked for
     network.py        connections in memory
     tls.py            their TLS
+    asserted.py       what an assertion without a text says
     unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
     threads.py        the threads of a world that allows them

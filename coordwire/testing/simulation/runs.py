@@ -13,16 +13,20 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import dropwhile, zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from coordwire.broker.harness import Traffic
 from coordwire.errors import CoordwireError
 from coordwire.testing.fault_plans import PlannedFault, written_faults
+from coordwire.testing.simulation.asserted import assertion_text
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, parse_plan
-from coordwire.testing.simulation.surroundings import entered, installed, is_outside
+from coordwire.testing.simulation.surroundings import entered, installed, is_outside, unheard
+from coordwire.testing.simulation.trace import without_addresses
 from coordwire.testing.simulation.world import SimulatedWorld, Test
 
 __all__ = [
@@ -188,29 +192,10 @@ class Simulation:
         )
         with entered(world, seed):
             world.run(self.test)
-        trace = world.trace
-        outcome = RunOutcome(
-            seed,
-            trace.digest,
-            trace.count,
-            world.now,
-            tuple(world.driver.inflicted) if hasattr(world, "driver") else (),
-            lines=None if trace.lines is None else tuple(trace.lines),
-            reached=world.reached,
-        )
-        if world.failure is None:
-            return outcome
-        kafka = world.kafka if hasattr(world, "kafka") else None
-        calls = _calls(world.failure, keep_frames)
-        return replace(
-            outcome,
-            failure=world.failure,
-            calls=calls,
-            log_lines=tuple(world.log_lines),
-            repeated=tuple(world.repeated),
-            pcapng=None if kafka is None else kafka.traffic.pcapng,
-            timeline=None if kafka is None else kafka.timeline,
-        )
+        with unheard():
+            outcome = _outcome_of(world, keep_frames)
+            del world  # and what its coroutines do when they are closed
+        return outcome
 
     def check(self, seed: int) -> RunOutcome:
         """Run a seed twice. Raises `Nondeterminism` where the runs differ."""
@@ -236,11 +221,11 @@ class Simulation:
             if remaining <= 0:
                 return False
             remaining -= 1
-            outcome = replace(self, faults=sorted(plan, key=lambda fault: fault.at)).run(failed.seed)
+            outcome = replace(self, faults=_by_time(plan)).run(failed.seed)
             if outcome.failure is None or outcome.kind != failed.kind:
                 unfaulted = outcome.reason if outcome.failure is not None and not plan else unfaulted
                 return False
-            best = replace(outcome, plan=tuple(sorted(plan, key=lambda fault: fault.at)), unfaulted=unfaulted)
+            best = replace(outcome, plan=_by_time(plan), unfaulted=unfaulted)
             return True
 
         if not failed.plan or not (try_plan([]) or try_plan(failed.plan)):
@@ -266,10 +251,45 @@ class Simulation:
                     break
         for number in range(len(best.plan)):
             fault = best.plan[number]
-            rounded = max(fault.at // 1_000 * 1_000, 1_000)
-            if rounded != fault.at:
-                try_plan(_with(best.plan, number, replace(fault, at=rounded)))
+            simpler = _simpler(fault)
+            if simpler != fault:
+                try_plan(_with(best.plan, number, simpler))
         return best
+
+
+def _outcome_of(world: SimulatedWorld, keep_frames: bool) -> RunOutcome:
+    trace, failure = world.trace, world.failure
+    outcome = RunOutcome(
+        world.seed,
+        trace.digest,
+        trace.count,
+        world.now,
+        _by_time(world.driver.inflicted) if hasattr(world, "driver") else (),
+        lines=None if trace.lines is None else tuple(trace.lines),
+        reached=world.reached,
+    )
+    if failure is None:
+        return outcome
+    if isinstance(failure, AssertionError) and not str(failure):
+        text = assertion_text(failure.__traceback__, is_outside)
+        failure.args = (without_addresses(text),) if text else ()
+    traffic = world.kafka.traffic if hasattr(world, "kafka") else None  # which does not keep the world
+    return replace(
+        outcome,
+        failure=failure,
+        calls=_calls(failure, keep_frames),
+        log_lines=tuple(world.log_lines),
+        repeated=tuple(world.repeated),
+        pcapng=None if traffic is None else traffic.pcapng,
+        timeline=None if traffic is None else partial(_events, traffic),
+    )
+
+
+def _events(traffic: Traffic) -> list[Any]:
+    """The events of groups."""
+    from coordwire.timeline import timeline  # what no failure asks for is not loaded
+
+    return [*timeline(traffic.entries())]
 
 
 def _calls(failure: BaseException, keep_frames: bool) -> str:
@@ -292,6 +312,19 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
     if frames.tb_frame.f_code.co_filename.startswith(_HERE):
         return below
     return TracebackType(below, frames.tb_frame, frames.tb_lasti, frames.tb_lineno)
+
+
+def _simpler(fault: PlannedFault) -> PlannedFault:
+    """A fault at a whole second; a load without bursts, or one that is less slow."""
+    if fault.kind == "load":
+        return replace(fault, words=fault.words[:1])
+    if fault.kind == "busy":
+        return replace(fault, words=("5",))
+    return replace(fault, at=max(fault.at // 1_000 * 1_000, 1_000))
+
+
+def _by_time(plan: Iterable[PlannedFault]) -> tuple[PlannedFault, ...]:
+    return tuple(sorted(plan, key=lambda fault: fault.at))
 
 
 def _with(plan: Sequence[PlannedFault], number: int, fault: PlannedFault) -> list[PlannedFault]:

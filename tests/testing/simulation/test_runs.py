@@ -22,6 +22,7 @@ from coordwire.messages import ApiVersionsRequest
 from coordwire.testing.simulation import (
     CHECKERS,
     Checker,
+    Database,
     DrawnFaults,
     Nondeterminism,
     PartitionPlace,
@@ -96,6 +97,44 @@ def test_two_processes_have_equal_traces() -> None:
     second_hash, last_digests = digests(1, 2, hash_seed=222)
     assert first_hash != second_hash
     assert last_digests == all_digests[1:]
+
+
+async def ask_again_and_again(bootstrap: str, books: Database) -> None:
+    request = encode_request(ApiVersionsRequest(), version=0, correlation_id=7, client_id="till")
+    reader, writer = await asyncio.open_connection(*bootstrap.split(",")[0].split(":"))
+    try:
+        while True:
+            writer.write(request)
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+            await books.run(lambda rows: rows.update(asked=rows.get("asked", 0) + 1))
+    finally:
+        writer.close()
+
+
+async def without_a_client(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    books = world.database("books", usual=0.5)
+    for number in range(3):
+        world.start(f"till-{number}", ask_again_and_again, kafka.bootstrap, books)
+    async for text in world.load(TOPIC, ("tea", "cake", "milk")):
+        kafka.produce(TOPIC, text)
+        await world.slow(0.1)
+    await world.calm()
+
+
+ALL_FAULTS = Simulation(test=without_a_client, faults=DrawnFaults(), settings=SETTINGS, checkers=())
+
+
+@pytest.mark.slow
+def test_the_order_of_hashes_decides_nothing_but_in_clients() -> None:
+    """What belongs to the world is the same in processes that nothing has prepared."""
+    outputs = set()
+    for hash_seed in (5, 66, 777):
+        environment = os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+        command = sys.executable, "-c", DIGESTS.replace("WHOLE", "ALL_FAULTS"), "0", "8"
+        completed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+        outputs.add(completed.stdout)
+    assert len(outputs) == 1
+    assert len(outputs.pop().splitlines()) == 8
 
 
 @pytest.mark.slow
