@@ -9,6 +9,7 @@
 
     decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
     runs.py           a run, a run twice, a plan of faults that is shrunk
+    given.py          arguments that Hypothesis draws
     summary.py        what all seeds have shown
     world.py          one run: the test's face
     processes.py      processes: how they start, end, stop and are killed

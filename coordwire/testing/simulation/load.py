@@ -24,7 +24,7 @@ __all__ = ["LOADS", "Load", "PacedItems"]
 LOADS = "load", "busy"
 """The kinds."""
 
-_PACES = None, 0.01, 0.05, 0.2, 1.0, 3.0
+_PACES = None, 0.01, 0.2, 1.0, 1.0, 3.0
 """What a seed draws: parts of the usual pause; None is steady."""
 
 _BURSTS = 1, 1, 4, 16

@@ -12,12 +12,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile, zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordwire.broker.harness import Traffic
 from coordwire.errors import CoordwireError
@@ -28,6 +29,9 @@ from coordwire.testing.simulation.faults import DrawnFaults, parse_plan
 from coordwire.testing.simulation.surroundings import entered, installed, is_outside, unheard
 from coordwire.testing.simulation.trace import without_addresses
 from coordwire.testing.simulation.world import SimulatedWorld, Test
+
+if TYPE_CHECKING:
+    from coordwire.testing.simulation.given import DrawnValues
 
 __all__ = [
     "HASH_BLOCK",
@@ -62,7 +66,8 @@ class RunOutcome:
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
     failed, the last two as functions that make them; repeated: the records that it marked as processed more
-    than once; unfaulted: the reason of a failure without any fault, if that is another one.
+    than once; unfaulted: the reason of a failure without any fault, if that is another one. values: those of
+    a test with `@given`, as lines; own_values: those that the seed draws, where they were shrunk.
     """
 
     seed: int
@@ -75,6 +80,8 @@ class RunOutcome:
     log_lines: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     unfaulted: str = ""
+    values: tuple[str, ...] = ()
+    own_values: tuple[str, ...] = ()
     lines: tuple[str, ...] | None = None
     pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
@@ -160,7 +167,10 @@ def read_faults(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """A test, and the worlds that it runs in. Its arguments are those of `SimulatedWorld`."""
+    """A test, and the worlds that it runs in. Its arguments are those of `SimulatedWorld`.
+
+    drawn_values: arguments of the test that seeds draw; values: these instead.
+    """
 
     test: Test
     faults: DrawnFaults | Sequence[PlannedFault] = ()
@@ -171,13 +181,20 @@ class Simulation:
     limit: float = 86_400.0
     cooldown: float = 120.0
     reorder: int = 0
+    drawn_values: DrawnValues | None = None
+    values: Mapping[str, Any] | None = None
 
     def run(self, seed: int, *, keep_trace: bool = False, keep_frames: bool = False) -> RunOutcome:
         """One run. keep_frames: the failure has those of the test's own code, for a debugger."""
+        values = self.values or {}
+        if self.values is None and self.drawn_values is not None:
+            values = self.drawn_values.draw(seed)
         with installed():
-            return self._run(seed, keep_trace, keep_frames)
+            outcome = self._run(seed, values, keep_trace, keep_frames)
+        return replace(outcome, values=tuple(f"{name} = {values[name]!r}" for name in sorted(values)))
 
-    def _run(self, seed: int, keep_trace: bool, keep_frames: bool) -> RunOutcome:
+    def _run(self, seed: int, values: Mapping[str, Any], keep_trace: bool, keep_frames: bool) -> RunOutcome:
+        test = partial(self.test, **deepcopy(dict(values)))  # which may change them
         world = SimulatedWorld(
             seed,
             faults=self.faults,
@@ -191,10 +208,10 @@ class Simulation:
             keep_trace=keep_trace,
         )
         with entered(world, seed):
-            world.run(self.test)
+            world.run(test)
         with unheard():
             outcome = _outcome_of(world, keep_frames)
-            del world  # and what its coroutines do when they are closed
+            del world, test  # and what its coroutines do when they are closed
         return outcome
 
     def check(self, seed: int) -> RunOutcome:
@@ -211,7 +228,25 @@ class Simulation:
         return replace(first, lines=None)
 
     def shrink(self, failed: RunOutcome, *, runs: int = _SHRINKS) -> RunOutcome:
-        """The run with the fewest faults that fails in the same way, of those that were tried."""
+        """The run with the fewest faults that fails in the same way, of those that were tried; then the one
+        with the simplest values, of which there are twice as many tries."""
+        best = self._shrink_plan(failed, runs)
+        if self.drawn_values is None or self.values is not None:
+            return best
+        remaining = 2 * runs
+
+        def fails(values: Mapping[str, Any]) -> bool:
+            nonlocal remaining
+            remaining -= 1
+            return remaining >= 0 and with_plan(values).kind == failed.kind
+
+        def with_plan(values: Mapping[str, Any]) -> RunOutcome:
+            return replace(self, faults=best.plan, values=values).run(failed.seed)
+
+        simplest = with_plan(self.drawn_values.shrink(failed.seed, fails))
+        return replace(simplest, plan=best.plan, unfaulted=best.unfaulted, own_values=failed.values)
+
+    def _shrink_plan(self, failed: RunOutcome, runs: int) -> RunOutcome:
         best = failed
         remaining = runs
         unfaulted = ""

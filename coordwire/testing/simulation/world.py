@@ -44,8 +44,8 @@ from coordwire.testing.simulation.unawaited import noted_coroutines
 
 __all__ = ["SimulatedWorld", "Test"]
 
-Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
-"""What runs in a world."""
+Test = Callable[..., Coroutine[Any, Any, object]]
+"""What runs in a world: it takes `SimulatedKafka` and `SimulatedWorld`, and drawn values by their names."""
 
 _Item = TypeVar("_Item")
 

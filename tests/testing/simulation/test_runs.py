@@ -498,7 +498,7 @@ def test_wrong_arguments() -> None:
         with pytest.raises((ValueError, TypeError, Malformed), match=reason):
             kafka_simulation(**wrong)
     with pytest.raises(TypeError, match="coroutine function"):
-        kafka_simulation()(lambda kafka, world: None)  # type: ignore[arg-type,return-value]
+        kafka_simulation()(lambda kafka, world: None)
 
     async def without_world(kafka: SimulatedKafka) -> None:
         """Lacks a parameter."""

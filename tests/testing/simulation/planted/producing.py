@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import signal
+import time
 import uuid
 from typing import Any
 
@@ -244,15 +245,17 @@ async def label(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
         await reader.start()
         done: Any = {}
         unsent: Any = []
+        flushed = time.monotonic()
         while not stopping.is_set():
             for records in (await reader.getmany(timeout_ms=200, max_records=5)).values():
                 for record in records:
                     unsent.append(await writer.send("labels", record.value))
                     done.update(after(record))
-            if len(unsent) >= 5:
+            if len(unsent) >= 5 or (unsent and time.monotonic() > flushed + 10):
                 await asyncio.gather(*unsent)
                 await reader.commit(done)
                 unsent, done = [], {}
+                flushed = time.monotonic()
         if done:
             if not bug:
                 await asyncio.gather(*unsent)
