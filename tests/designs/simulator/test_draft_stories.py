@@ -17,9 +17,6 @@ SAMPLE = {
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
 
-OPEN: dict[tuple[str, int], str] = {}
-"""Histories that are told otherwise, and what the story does not know."""
-
 MANY = 400
 
 
@@ -34,11 +31,6 @@ def test_a_timeline_says_what_the_coordinators_knew(design: str, seed: int) -> N
     assert not differences(story)
 
 
-@pytest.mark.parametrize(("design", "seed"), OPEN)
-def test_what_is_open_is_still_told_otherwise(design: str, seed: int) -> None:
-    assert differences(run_history(design, seed)), f"{design} {seed} is told as it was: take it from OPEN"
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, MANY, 50))
 @pytest.mark.parametrize("design", DESIGNS_WITH_STORIES)
@@ -46,7 +38,6 @@ def test_timelines_of_many_histories(design: str, first: int) -> None:
     wrong = {
         seed: reasons
         for seed in range(first, first + 50)
-        if (design, seed) not in OPEN
         if (reasons := differences(run_history(design, seed)))
     }
     assert not wrong

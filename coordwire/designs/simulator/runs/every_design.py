@@ -45,6 +45,7 @@ from coordwire.designs.simulator.kafka import (
 from coordwire.designs.simulator.kafka.heartbeats import HEARTBEATS
 from coordwire.designs.simulator.world import World
 from coordwire.dialects import Dialect
+from coordwire.errors import counted
 from coordwire.timeline.events import MemberLeft
 
 DESIGNS = {**DRAFT_DESIGNS, **dict.fromkeys(("classic", *HEARTBEATS), Dialect.KAFKA)}
@@ -72,12 +73,28 @@ class RunNote(NamedTuple):
 
 
 class DesignRun:
-    """A design in a world. zookeeper: whether its processes use ZooKeeper."""
+    """A design in a world. zookeeper: whether its processes use ZooKeeper.
+
+    >>> from coordwire.designs.simulator import World, parse_faults
+    >>> from coordwire.designs.simulator.runs import add_design
+    >>> world = World(seed=1)
+    >>> run = add_design(world, "draft-1", members=2)
+    >>> run
+    <DesignRun draft-1: 5 nodes>
+    >>> world.plan(parse_faults("20s crash consumer-2"))
+    >>> world.run(40_000)
+    True
+    >>> [note.subject for note in run.notes() if note.name == "ConsumerFailed"]
+    ['consumer-2']
+    """
 
     def __init__(self, world: World, design: str) -> None:
         self.world = world
         self.design = design
         self.dialect = DESIGNS[design]
+
+    def __repr__(self) -> str:
+        return f"<DesignRun {self.design}: {counted(len(self.world.nodes), 'node')}>"
 
     @property
     def zookeeper(self) -> bool:
