@@ -7,6 +7,9 @@
     classic_groups.py    groups of the classic protocol
     classic_rules.py     what they refuse, and how they are listed and deleted
     consumer_groups.py   groups of KIP-848
+    share_groups.py      share groups: members, descriptions, offsets
+    share_records.py     what they are delivered
+    streams_groups.py    streams groups
     offsets.py           committed offsets
     transactions.py      producers and transactions
 

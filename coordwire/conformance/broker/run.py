@@ -18,13 +18,26 @@ from coordwire.conformance.broker import (
     consumer_groups,
     framing,
     offsets,
+    share_groups,
+    share_records,
+    streams_groups,
     transactions,
 )
 from coordwire.conformance.broker.stage import CASES, Broken, BrokerCase, Lacking, Stage
 from coordwire.conformance.results import CaseResult, CaseVerdict, is_selected
 from coordwire.errors import CoordwireError
 
-SUBJECTS = (framing, classic_groups, classic_rules, consumer_groups, offsets, transactions)
+SUBJECTS = (
+    framing,
+    classic_groups,
+    classic_rules,
+    consumer_groups,
+    offsets,
+    share_groups,
+    share_records,
+    streams_groups,
+    transactions,
+)
 """The modules that have cases."""
 
 LIMIT = 60.0
