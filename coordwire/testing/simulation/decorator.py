@@ -53,6 +53,9 @@ _LOG_LINES = 60
 _SHOWN_LINES = 12
 """So many lines of the log, and of the groups, are shown where a file has all of them."""
 
+_HEAD = "── "
+"""Before the name of a group, where its story begins."""
+
 _CLOCK = re.compile(r"(?<!\S)(\d\d):(\d\d):(\d\d\.\d{3})(?!\S)")
 
 _PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
@@ -311,25 +314,38 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         *_commands(failed, shrunk, options),
     ]
     story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
-    parts = (
-        ("Records that were processed more than once", [*shrunk.repeated]),
-        ("The groups, in seconds of virtual time", [*map(_in_seconds, story)]),
-        ("The log", [*shrunk.log_lines]),
-    )
+    parts = {
+        "Records that were processed more than once": [*shrunk.repeated],
+        "The groups, in seconds of virtual time": [*map(_in_seconds, story)],
+        "The log": [*shrunk.log_lines],
+    }
     if options.folder is None:
-        lines += [line for title, content in parts for line in _part(title, content, _LOG_LINES)]
+        lines += [line for title, content in parts.items() for line in _part(title, content, _LOG_LINES)]
         return "\n".join(lines)
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"seed-{failed.seed}.txt"
-    for title, content in parts:
-        lines += _part(title, content, _SHOWN_LINES)
-    path.write_text("\n".join([*lines, *(line for part in parts for line in _part(*part, len(part[1])))]))
+    for title, content in parts.items():
+        lines += _part(title, _concerned(content, shrunk.reason), _SHOWN_LINES)
+    all_lines = [line for part in parts.items() for line in _part(*part, len(part[1]))]
+    path.write_text("\n".join([*lines, *all_lines]))
     lines += ["", "All of it:", f"    {path}"]
     if options.folder is not None and shrunk.pcapng is not None:
         path = options.folder / f"seed-{failed.seed}.pcapng"
         path.write_bytes(shrunk.pcapng())
         lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
     return "\n".join(lines)
+
+
+def _concerned(lines: list[str], reason: str) -> list[str]:
+    """The stories of the groups that a reason names; all lines, if there are none."""
+    stories, is_named = [], False
+    for line in lines:
+        if line.startswith(_HEAD):
+            name = line.removeprefix(_HEAD).partition(" ")[0]
+            is_named = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", reason) is not None
+        if is_named:
+            stories.append(line)
+    return stories or lines
 
 
 def _in_seconds(line: str) -> str:

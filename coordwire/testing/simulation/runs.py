@@ -61,8 +61,8 @@ class Nondeterminism(CoordwireError):
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How a run has ended. digest: of its trace; events: in it; seconds: of virtual time; plan: the faults
-    that happened; lines: the trace, if it was kept; reached: what `world.sometimes` was asked about, and
-    whether it held.
+    that happened; lines: the trace, if it was kept; reached: what `world.sometimes`, `always` and
+    `eventually` were asked about, and whether it held.
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
     failed, the last two as functions that make them; repeated: the records that it marked as processed more

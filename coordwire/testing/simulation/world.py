@@ -62,7 +62,8 @@ class SimulatedWorld:
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
     cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
-    reorder: as of `SimulationLoop`. reached: what `sometimes` was asked about, and whether it held. nodes: of
+    reorder: as of `SimulationLoop`. reached: what `sometimes`, `always` and
+    `eventually` were asked about, and whether it held. nodes: of
     the broker, by number. is_over: the test has ended.
 
     >>> import asyncio
@@ -190,7 +191,21 @@ class SimulatedWorld:
 
     def sometimes(self, name: str, condition: object = True) -> None:
         """Note that something may hold, and whether it does; a test of which no seed has seen it fails."""
-        self.reached[name] = self.reached.get(name, False) or bool(condition)
+        key = f"sometimes {name!r}"
+        self.reached[key] = self.reached.get(key, False) or bool(condition)
+
+    def always(self, name: str, condition: object) -> None:
+        """Hold that something holds here; a violation if it does not."""
+        self.reached[f"always {name!r}"] = True
+        if not condition:
+            violation = Violation(f"always {name!r}", f"it does not hold in {self.process_name()}")
+            self.fail(violation)
+            raise violation
+
+    async def eventually(self, name: str, condition: Callable[[], object], *, within: float = 60.0) -> None:
+        """Wait until a condition holds, as `until`, and note it by a name."""
+        await self.until(condition, within=within, description=name)
+        self.reached[f"eventually {name!r}"] = True
 
     @property
     def repeated(self) -> list[str]:
