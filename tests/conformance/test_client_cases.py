@@ -17,8 +17,10 @@ import pytest
 from coordwire.conformance.client import stage
 from coordwire.conformance.client.run import judged, selected
 from coordwire.conformance.process import AskedProcess
-from coordwire.conformance.results import CaseVerdict
+from coordwire.conformance.results import CaseResult, CaseVerdict
 from tests.cli.conftest import Run, run
+from tests.conformance.client_plants import PLANTS
+from tests.conformance.small_client import SmallClient
 from tests.conformance.test_adaptors import built
 from tests.interop.conftest import give_up
 from tests.interop.maven import CURRENT, Unavailable, jars
@@ -148,3 +150,41 @@ def test_usage(run: Run) -> None:
         result = run("conformance", "client", *words)
         assert (result.status, result.out) == (2, b"")
         assert reason in result.err
+
+
+# --- planted bugs ---
+
+
+@pytest.mark.parametrize("only", [SAMPLE, pytest.param((), marks=pytest.mark.slow)], ids=["sample", "all"])
+def test_a_small_client_passes(only: tuple[str, ...]) -> None:
+    async def play() -> list[CaseResult]:
+        clients = [SmallClient() for _ in range(8)]
+        return [result async for result in judged(clients, selected(only))]
+
+    results = asyncio.run(play())
+    assert len(results) > 10
+    reasons = {result.address: result.reason for result in results if result.verdict is not CaseVerdict.PASS}
+    assert reasons == {}
+
+
+def test_every_case_has_a_planted_bug() -> None:
+    assert PLANTS.keys() == CASES.keys()
+
+
+@pytest.mark.slow
+def test_each_case_finds_its_planted_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PATIENCE", 3.5)
+    monkeypatch.setattr(stage, "SECONDS", 4.5)
+
+    async def play() -> list[CaseResult]:
+        turns = asyncio.Semaphore(8)
+
+        async def found(address: str) -> CaseResult:
+            async with turns:
+                (only,) = [one async for one in judged([SmallClient(PLANTS[address])], [CASES[address]])]
+                return only
+
+        return await asyncio.gather(*map(found, PLANTS))
+
+    results = asyncio.run(play())
+    assert [result.address for result in results if result.verdict is not CaseVerdict.FAIL] == []

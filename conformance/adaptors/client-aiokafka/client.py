@@ -66,8 +66,9 @@ async def produce(task: dict[str, Any], report: dict[str, Any]) -> None:
 async def report_on(task: dict[str, Any]) -> dict[str, Any]:
     if task["do"] == "name":
         return {"name": f"aiokafka {aiokafka.__version__}"}
-    if task["settings"].get("group.protocol") == "consumer":
-        return {"lacks": "the consumer protocol"}
+    for name, value in {"group.protocol": "consumer", "group.remote.assignor": "dice"}.items():
+        if task["settings"].get(name) == value:
+            return {"lacks": f"{name}={value}"}
     report: dict[str, Any] = {}
     try:
         async with asyncio.timeout(task["seconds"] + 5):

@@ -120,12 +120,21 @@ class ClientStage:
         return await self._ask("transact", task, own, settings)
 
     async def consume(
-        self, records: int, *, protocol: str = "classic", commit: bool = False, **settings: Any
+        self,
+        records: int,
+        *,
+        protocol: str = "classic",
+        commit: bool = False,
+        seconds: float | None = None,
+        **settings: Any,
     ) -> Report:
         """Let the client consume so many records as a member of the group, commit them if it shall, and
-        leave. It polls until it has them, until an error, or for `SECONDS`."""
+        leave. It polls until it has them, until an error, or for `seconds`, by default
+        `SECONDS`."""
         own = {"group.id": GROUP, **CONSUMER, **PROTOCOLS[protocol]}
-        return await self._ask("consume", {"records": records, "commit": commit}, own, settings)
+        return await self._ask(
+            "consume", {"records": records, "commit": commit, "seconds": seconds or SECONDS}, own, settings
+        )
 
     async def _ask(
         self, task: str, values: dict[str, Any], own: dict[str, Any], settings: dict[str, Any]
@@ -208,16 +217,16 @@ class ClientStage:
         with_error = f" that is answered with {error}" if error else ""
         raise Broken(f"no {api}{with_error} is sent{' after that' if after else ''}")
 
-    async def until(self, check: Callable[[], bool], subject: str, *, seconds: float = PATIENCE) -> None:
+    async def until(self, check: Callable[[], bool], subject: str) -> None:
         """Wait for something. subject: what the client does. Raises `Broken`."""
-        deadline = asyncio.get_running_loop().time() + seconds
+        deadline = asyncio.get_running_loop().time() + PATIENCE
         while not check():
             if self._failure is not None:
                 raise self._failure
             if self._report is not None and self._report.error is not None:
                 raise Broken(f"the client reports an error before {subject}: {self._report.error}")
             if asyncio.get_running_loop().time() > deadline:
-                raise Broken(f"not within {seconds:g} s: {subject}")
+                raise Broken(f"not within {PATIENCE:g} s: {subject}")
             await asyncio.sleep(0.02)
 
     async def until_sent(self, api: str, after: WireExchange | None = None) -> WireExchange:

@@ -74,11 +74,11 @@ FAILURES = {
 """The errors of each API."""
 
 
-def _pairs(errors: dict[str, str]) -> list[tuple[str, str]]:
+def pairs_of(errors: dict[str, str]) -> list[tuple[str, str]]:
     return [(api, error) for api, names in errors.items() for error in names.split()]
 
 
-for number, (api, error) in enumerate(_pairs(RECOVERIES), 1):
+for number, (api, error) in enumerate(pairs_of(RECOVERIES), 1):
     case(
         f"transactions/recovery/{number}",
         KIP_447 if api == "TxnOffsetCommit" else KIP_98 if error == "CONCURRENT_TRANSACTIONS" else ERRORS,
@@ -88,7 +88,7 @@ for number, (api, error) in enumerate(_pairs(RECOVERIES), 1):
         as_of=BEFORE_890,
     )(_recovers(api, error))
 
-for number, (api, error) in enumerate(_pairs(FAILURES), 1):
+for number, (api, error) in enumerate(pairs_of(FAILURES), 1):
     case(
         f"transactions/failure/{number}",
         KIP_588 if "EPOCH" in error or "FENCED" in error else ERRORS,
