@@ -28,7 +28,14 @@ from coordwire.messages.offset_commit import OffsetCommitRequestPartition, Offse
 from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
 from coordwire.tap import Tap
 from tests.cli.conftest import Run, run
-from tests.conformance import broker_plants, share_plants, streams_plants
+from tests.conformance import (
+    broker_plants,
+    classic_plants,
+    consumer_plants,
+    list_plants,
+    share_plants,
+    streams_plants,
+)
 from tests.conformance.broker_plants import BYTE_PLANTS, Planted, Relay, script, swaps
 from tests.interop.broker import Broker as Kafka
 from tests.interop.broker import Java
@@ -37,7 +44,14 @@ from tests.interop.maven import COMPLETE, CURRENT, Unavailable
 
 __all__ = ["run"]
 
-PLANTS = broker_plants.PLANTS | share_plants.PLANTS | streams_plants.PLANTS
+PLANTS = (
+    broker_plants.PLANTS
+    | share_plants.PLANTS
+    | streams_plants.PLANTS
+    | classic_plants.PLANTS
+    | list_plants.PLANTS
+    | consumer_plants.PLANTS
+)
 CASES = {case.address: case for case in selected(())}
 
 

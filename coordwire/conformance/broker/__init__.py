@@ -6,7 +6,10 @@
     framing.py           frames and versions
     classic_groups.py    groups of the classic protocol
     classic_rules.py     what they refuse, and how they are listed and deleted
+    classic_members.py   the classic protocol in each version, static members, who leaves
+    group_lists.py       coordinators found; groups described, listed, deleted
     consumer_groups.py   groups of KIP-848
+    consumer_members.py  their subscriptions, assignors, static members, both protocols together
     share_groups.py      share groups: members, descriptions, offsets
     share_records.py     what they are delivered
     streams_groups.py    streams groups

@@ -14,9 +14,12 @@ from collections.abc import AsyncIterator, Sequence
 from coordwire.client import ClientError, ClientSettings
 from coordwire.conformance.broker import (
     classic_groups,
+    classic_members,
     classic_rules,
     consumer_groups,
+    consumer_members,
     framing,
+    group_lists,
     offsets,
     share_groups,
     share_records,
@@ -37,6 +40,9 @@ SUBJECTS = (
     share_records,
     streams_groups,
     transactions,
+    classic_members,
+    group_lists,
+    consumer_members,
 )
 """The modules that have cases."""
 
