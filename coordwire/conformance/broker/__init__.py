@@ -14,7 +14,9 @@
     share_records.py     what they are delivered
     streams_groups.py    streams groups
     offsets.py           committed offsets
+    offset_rules.py      them in each version; who may commit and fetch what; what ends them
     transactions.py      producers and transactions
+    transaction_rules.py them in each version; who is fenced, what is refused
 
 Rules: a case checks a rule, not bytes: ids, times and texts differ between brokers. It has names of its own,
 with a random prefix, and touches nothing else. Apache Kafka 4.3 and 4.4 pass every case.

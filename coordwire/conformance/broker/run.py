@@ -20,10 +20,12 @@ from coordwire.conformance.broker import (
     consumer_members,
     framing,
     group_lists,
+    offset_rules,
     offsets,
     share_groups,
     share_records,
     streams_groups,
+    transaction_rules,
     transactions,
 )
 from coordwire.conformance.broker.stage import CASES, Broken, BrokerCase, Lacking, Stage
@@ -43,6 +45,8 @@ SUBJECTS = (
     classic_members,
     group_lists,
     consumer_members,
+    offset_rules,
+    transaction_rules,
 )
 """The modules that have cases."""
 

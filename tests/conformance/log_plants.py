@@ -1,0 +1,7 @@
+"""Bugs planted into a broker's records, as in `broker_plants`."""
+
+from __future__ import annotations
+
+from tests.conformance.broker_plants import Plants
+
+PLANTS: Plants = {}
