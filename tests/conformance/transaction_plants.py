@@ -6,6 +6,8 @@ from coordwire.tap.script import TappedExchange
 from tests.conformance.broker_plants import FENCED, FETCHED, Plants, asks, on, sets, swaps
 
 ADD, OFFSETS = "AddPartitionsToTxn", "TxnOffsetCommit"
+LIST, BASE = "ListTransactions", "responses.partition_responses.base_offset"
+ACTIVE = "topics.partitions.active_producers"
 RECORDS = "responses.partitions.records"
 
 
@@ -24,6 +26,18 @@ def _adds_what_is_verified(exchange: TappedExchange) -> None:
 
 def _long_timeout(exchange: TappedExchange) -> None:
     exchange.request.transaction_timeout_ms = 60_000
+
+
+def _any_duration(exchange: TappedExchange) -> None:
+    exchange.request.duration_filter = -1
+
+
+def _any_name(exchange: TappedExchange) -> None:
+    exchange.request.transactional_id_pattern = None
+
+
+def _first_state_alone(exchange: TappedExchange) -> None:
+    del exchange.request.state_filters[1:]
 
 
 PLANTS: Plants = {
@@ -50,4 +64,16 @@ PLANTS: Plants = {
     "transactions/second/4": lambda: (None, on("EndTxn", _same_epoch)),
     "transactions/offsets/7": lambda: swaps(OFFSETS, "NONE", "ILLEGAL_GENERATION"),
     "transactions/offsets/8": lambda: swaps(OFFSETS, "ILLEGAL_GENERATION STALE_MEMBER_EPOCH"),
+    "transactions/sequence/3": lambda: sets("Produce", BASE, 7),
+    "transactions/sequence/7 8 9": lambda: swaps("Produce", "NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+    "transactions/producers/1 2": lambda: sets("DescribeProducers", f"{ACTIVE}.current_txn_start_offset", 4),
+    "transactions/producers/3": lambda: swaps("DescribeProducers", "NONE", "UNKNOWN_PRODUCER_ID"),
+    "transactions/describe/2 3 4": lambda: sets(
+        "DescribeTransactions", "transaction_states.transaction_state", "Ongoing"
+    ),
+    "transactions/list/2": lambda: asks(LIST, producer_id_filters=[]),
+    "transactions/list/3": lambda: sets(LIST, "unknown_state_filters", []),
+    "transactions/list/4": lambda: (on(LIST, _any_duration), None),
+    "transactions/list/5": lambda: (on(LIST, _any_name), None),
+    "transactions/list/7": lambda: (on(LIST, _first_state_alone), None),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import struct
 import time
 from collections.abc import AsyncIterator, Sequence
 
@@ -18,13 +19,18 @@ from coordwire.conformance.broker import (
     classic_rules,
     consumer_groups,
     consumer_members,
+    frames,
     framing,
     group_lists,
     offset_rules,
     offsets,
+    partitions,
+    producers,
+    records,
     share_groups,
     share_records,
     streams_groups,
+    topics,
     transaction_rules,
     transactions,
 )
@@ -47,6 +53,11 @@ SUBJECTS = (
     consumer_members,
     offset_rules,
     transaction_rules,
+    records,
+    producers,
+    partitions,
+    topics,
+    frames,
 )
 """The modules that have cases."""
 
@@ -125,7 +136,7 @@ async def _verdict(
         return CaseVerdict.FAIL, f"{type(error).__name__}: {error.reason}"
     except OSError as error:
         return CaseVerdict.FAIL, f"the connection ended: {error.strerror or error}"
-    except (AttributeError, IndexError, KeyError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, struct.error) as error:
         return CaseVerdict.FAIL, f"an answer of another form: {error!r}"
     if stage.differences:
         return CaseVerdict.PASS, "; ".join(stage.differences)
