@@ -28,7 +28,18 @@ from coordwire.messages.offset_commit import OffsetCommitRequestPartition, Offse
 from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
 from coordwire.tap import Tap
 from tests.cli.conftest import Run, run
-from tests.conformance import broker_plants, share_plants, streams_plants
+from tests.conformance import (
+    broker_plants,
+    classic_plants,
+    consumer_plants,
+    list_plants,
+    log_plants,
+    offset_plants,
+    share_plants,
+    streams_plants,
+    topic_plants,
+    transaction_plants,
+)
 from tests.conformance.broker_plants import BYTE_PLANTS, Planted, Relay, script, swaps
 from tests.interop.broker import Broker as Kafka
 from tests.interop.broker import Java
@@ -37,7 +48,19 @@ from tests.interop.maven import COMPLETE, CURRENT, Unavailable
 
 __all__ = ["run"]
 
-PLANTS = broker_plants.PLANTS | share_plants.PLANTS | streams_plants.PLANTS
+MODULES = (
+    broker_plants,
+    classic_plants,
+    consumer_plants,
+    list_plants,
+    log_plants,
+    offset_plants,
+    share_plants,
+    streams_plants,
+    topic_plants,
+    transaction_plants,
+)
+PLANTS = {name: plant for module in MODULES for name, plant in module.PLANTS.items()}
 CASES = {case.address: case for case in selected(())}
 
 

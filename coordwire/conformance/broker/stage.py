@@ -189,6 +189,8 @@ class Stage:
             if code_name(code) not in UNSETTLED or asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
+        if api in HEARTBEATS and code_name(code) == "UNSUPPORTED_VERSION":
+            raise Lacking(f"the broker doesn't have {api} switched on")
         if api == "JoinGroup" and answer.member_id:
             self._groups[message.group_id][answer.member_id] = "LeaveGroup"
         if api in HEARTBEATS and answer.member_id and not answer.error_code:
