@@ -16,6 +16,11 @@ Check = Callable[[ClientStage, WireExchange, WireExchange], None]
 """A check of the request that was refused and of the last that follows."""
 
 
+def pairs_of(errors: dict[str, str]) -> list[tuple[str, str]]:
+    """APIs with each of their errors."""
+    return [(api, error) for api, names in errors.items() for error in names.split()]
+
+
 def recovers(
     api: str,
     error: str,
