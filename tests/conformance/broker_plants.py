@@ -22,6 +22,9 @@ Change = Callable[[TappedExchange], None]
 Planted = tuple[Change | None, Change | None]
 """What is done to requests, and to responses."""
 
+Plants = dict[str, Callable[[], Planted]]
+"""By the addresses of the cases that find it: "offsets/fetch/1 3" are two."""
+
 
 def on(api: str, change: Change) -> Change:
     """A change of one API's exchanges."""
@@ -168,7 +171,7 @@ NOT_DELETED = together(
     asks("DeleteGroups", groups_names=["another"]), swaps("DeleteGroups", "GROUP_ID_NOT_FOUND")
 )
 
-PLANTS: dict[str, Callable[[], Planted]] = {
+PLANTS: Plants = {
     "versions/answer/1": lambda: (None, on("ApiVersions", _double_api)),
     "versions/answer/2": lambda: (None, on("ApiVersions", _fewer_apis)),
     "versions/client/1": lambda: swaps("ApiVersions", "INVALID_REQUEST"),
@@ -283,7 +286,6 @@ PLANTS: dict[str, Callable[[], Planted]] = {
     "transactions/sequence/1": lambda: (None, on("Produce", _offsets_grow())),
     "transactions/sequence/2": lambda: swaps("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
 }
-"""By the address of the case that finds it."""
 
 
 # --- bytes ---
@@ -347,6 +349,13 @@ BYTE_PLANTS = {
     "framing/size/2": BytePlant(keeps_open=True),
     "framing/size/3": BytePlant(keeps_open=True),
     "framing/size/4": BytePlant(keeps_open=True),
+    **{f"framing/body/{number}": BytePlant(keeps_open=True) for number in range(1, 7)},
+    **{f"framing/api/{number}": BytePlant(keeps_open=True) for number in range(3, 6)},
+    "framing/size/5": BytePlant(keeps_open=True),
+    "framing/order/2": BytePlant(response=_other_ids),
+    "framing/order/3": BytePlant(response=_other_ids),
+    "framing/order/4": BytePlant(response=_other_ids),
+    "framing/split/2": BytePlant(request=_needs_whole_frames),
     "framing/api/1": BytePlant(keeps_open=True),
     "framing/api/2": BytePlant(keeps_open=True),
     "framing/others/1": BytePlant(ends_all=True),

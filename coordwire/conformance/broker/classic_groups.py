@@ -38,8 +38,14 @@ async def join(stage: Stage, group: str, client: Client | None = None, **values:
     } | values  # fmt: skip
     fields["protocols"] = [{"name": name, "metadata": data} for name, data in fields["protocols"]]
     answer = await stage.ask("JoinGroup", by=client, **fields)
-    if code_name(answer.error_code) == "MEMBER_ID_REQUIRED" and "member_id" not in values:
+    for _ in range(3):
+        if code_name(answer.error_code) != "MEMBER_ID_REQUIRED" or "member_id" in values:
+            break
         answer = await stage.ask("JoinGroup", by=client, **fields | {"member_id": answer.member_id})
+        if (
+            code_name(answer.error_code) == "UNKNOWN_MEMBER_ID"
+        ):  # Kafka 3.9 drops ids where a topic is deleted
+            answer = await stage.ask("JoinGroup", by=client, **fields)
     return answer
 
 

@@ -463,7 +463,7 @@ async def case_describe(stage: Stage) -> None:
     KIP_848,
     "ConsumerGroupDescribe of no group",
     "GROUP_ID_NOT_FOUND",
-    needs="ConsumerGroupDescribe 0",
+    needs=f"{HEARTBEAT}, ConsumerGroupDescribe 0",
 )
 async def case_describe_unknown(stage: Stage) -> None:
     """A group that is not there is not described."""

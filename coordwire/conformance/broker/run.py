@@ -8,23 +8,57 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import struct
 import time
 from collections.abc import AsyncIterator, Sequence
 
 from coordwire.client import ClientError, ClientSettings
 from coordwire.conformance.broker import (
     classic_groups,
+    classic_members,
     classic_rules,
     consumer_groups,
+    consumer_members,
+    frames,
     framing,
+    group_lists,
+    offset_rules,
     offsets,
+    partitions,
+    producers,
+    records,
+    share_groups,
+    share_records,
+    streams_groups,
+    topics,
+    transaction_rules,
     transactions,
 )
 from coordwire.conformance.broker.stage import CASES, Broken, BrokerCase, Lacking, Stage
 from coordwire.conformance.results import CaseResult, CaseVerdict, is_selected
 from coordwire.errors import CoordwireError
 
-SUBJECTS = (framing, classic_groups, classic_rules, consumer_groups, offsets, transactions)
+SUBJECTS = (
+    framing,
+    classic_groups,
+    classic_rules,
+    consumer_groups,
+    offsets,
+    share_groups,
+    share_records,
+    streams_groups,
+    transactions,
+    classic_members,
+    group_lists,
+    consumer_members,
+    offset_rules,
+    transaction_rules,
+    records,
+    producers,
+    partitions,
+    topics,
+    frames,
+)
 """The modules that have cases."""
 
 LIMIT = 60.0
@@ -102,7 +136,7 @@ async def _verdict(
         return CaseVerdict.FAIL, f"{type(error).__name__}: {error.reason}"
     except OSError as error:
         return CaseVerdict.FAIL, f"the connection ended: {error.strerror or error}"
-    except (AttributeError, IndexError, KeyError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, struct.error) as error:
         return CaseVerdict.FAIL, f"an answer of another form: {error!r}"
     if stage.differences:
         return CaseVerdict.PASS, "; ".join(stage.differences)

@@ -11,7 +11,7 @@ version from which the rule holds ("JoinGroup 4"); a broker without one skips th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -29,6 +29,8 @@ from coordwire.messages.keys import FACTS
 API_KEYS = {facts.name: key for key, facts in FACTS.items()}
 PATIENCE = 15.0
 """Seconds that `until` waits."""
+
+HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 UNSETTLED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 """Errors of a coordinator that is asked again."""
@@ -73,8 +75,8 @@ class Stage:
         self.differences: list[str] = []
         self._clients: list[Client] = []
         self._streams: list[Stream] = []
-        self._groups: dict[str, set[str]] = {}
-        self._consumer_groups: set[str] = set()
+        self._groups: dict[str, dict[str, str]] = {}
+        self._configs: dict[str, list[str]] = {}
         self._topics: list[str] = []
         self._transactional_ids: list[str] = []
         self._tasks: list[asyncio.Task[Any]] = []
@@ -105,8 +107,20 @@ class Stage:
     def group(self) -> str:
         """The name of a group that isn't there."""
         name = f"{self.prefix}-group-{len(self._groups)}"
-        self._groups[name] = set()
+        self._groups[name] = {}
         return name
+
+    async def group_configs(self, group: str, **configs: str) -> None:
+        """Set a group's configs: "share_isolation_level" is share.isolation.level."""
+        names = {name.replace("_", "."): value for name, value in configs.items()}
+        self._configs[group] = list(names)
+        changes = [{"name": name, "config_operation": 0, "value": value} for name, value in names.items()]
+        answer = await self._alter_group(group, changes)
+        self.error("IncrementalAlterConfigs", answer.responses[0].error_code, "NONE")
+
+    async def _alter_group(self, group: str, changes: list[dict[str, Any]]) -> Any:
+        resource = {"resource_type": 32, "resource_name": group, "configs": changes}
+        return await self.ask("IncrementalAlterConfigs", resources=[resource])
 
     def transactional_id(self) -> str:
         """A transactional id that isn't there."""
@@ -114,11 +128,17 @@ class Stage:
         self._transactional_ids.append(name)
         return name
 
-    async def topic(self, partitions: int = 1) -> str:
-        """A new topic, whose partitions have leaders."""
+    def topic_name(self) -> str:
+        """The name of a topic that isn't there."""
         name = f"{self.prefix}-topic-{len(self._topics)}"
         self._topics.append(name)
-        topic = {"name": name, "num_partitions": partitions, "replication_factor": -1}
+        return name
+
+    async def topic(self, partitions: int = 1, **configs: str) -> str:
+        """A new topic, whose partitions have leaders. configs: as those of `group_configs`."""
+        name = self.topic_name()
+        settings = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+        topic = {"name": name, "num_partitions": partitions, "replication_factor": -1, "configs": settings}
         answer = await self.ask("CreateTopics", topics=[topic], timeout_ms=10_000)
         self.error("CreateTopics", answer.topics[0].error_code, "NONE")
 
@@ -157,6 +177,8 @@ class Stage:
     async def ask(self, api: str, *, at: int | None = None, by: Client | None = None, **values: Any) -> Any:
         """The answer to a request of these values. at: its version, the newest by default; by: another client
         than the stage's own. A coordinator that is not ready is asked again."""
+        if at is not None:
+            await self.needs(api, at)
         cls: Any = find_message(API_KEYS[api], "request")
         message = message_of(cls, values)
         client = by or self._clients[0]
@@ -167,11 +189,12 @@ class Stage:
             if code_name(code) not in UNSETTLED or asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
+        if api in HEARTBEATS and code_name(code) == "UNSUPPORTED_VERSION":
+            raise Lacking(f"the broker doesn't have {api} switched on")
         if api == "JoinGroup" and answer.member_id:
-            self._groups[message.group_id].add(answer.member_id)
-        if api == "ConsumerGroupHeartbeat" and answer.member_id and not answer.error_code:
-            self._groups[message.group_id].add(answer.member_id)
-            self._consumer_groups.add(message.group_id)
+            self._groups[message.group_id][answer.member_id] = "LeaveGroup"
+        if api in HEARTBEATS and answer.member_id and not answer.error_code:
+            self._groups[message.group_id][answer.member_id] = api
         return answer
 
     def later(self, work: Awaitable[Any]) -> asyncio.Task[Any]:
@@ -189,6 +212,12 @@ class Stage:
             for key, offered in session.versions.items()
             if key in names
         }
+
+    async def needs(self, api: str, version: int) -> None:
+        """Raises `Lacking` where the broker doesn't offer a version."""
+        first, last = (await self.versions()).get(api, (0, -1))
+        if not first <= version <= last:
+            raise Lacking(f"the broker lacks {api} {version}")
 
     # --- checks ---
 
@@ -226,16 +255,19 @@ class Stage:
             with suppress(CoordwireError):
                 await self.ask("InitProducerId", transactional_id=name, transaction_timeout_ms=1000)
         for group, members in self._groups.items():
-            for member in members:
+            for member, api in members.items():
                 with suppress(CoordwireError):
-                    await self._end_member(group, member)
+                    await self._end_member(group, member, api)
+        for group, names in self._configs.items():
+            with suppress(CoordwireError):
+                await self._alter_group(group, [{"name": name, "config_operation": 1} for name in names])
         for step in (self._delete_groups, self._delete_topics):
             with suppress(CoordwireError):
                 await step()
 
-    async def _end_member(self, group: str, member: str) -> None:
-        if group in self._consumer_groups:
-            await self.ask("ConsumerGroupHeartbeat", group_id=group, member_id=member, member_epoch=-1)
+    async def _end_member(self, group: str, member: str, api: str) -> None:
+        if api in HEARTBEATS:
+            await self.ask(api, group_id=group, member_id=member, member_epoch=-1)
         else:
             await self.ask("LeaveGroup", group_id=group, members=[{"member_id": member}])
 
@@ -294,3 +326,27 @@ def case(
         return play
 
     return register
+
+
+def table(
+    document: str,
+    needs: str,
+    play: Callable[..., Awaitable[None]],
+    rows: Iterable[tuple[Any, ...]],
+    *,
+    recommended: bool = False,
+) -> None:
+    """Make a case of each row: address, question, answer, rule, and what `play` is given after the stage and
+    the answer."""
+    for address, question, answer, rule, *values in rows:
+        register = case(address, document, question, answer, needs=needs, recommended=recommended)
+        register(_row(play, rule, answer, *values))
+
+
+def _row(play: Callable[..., Awaitable[None]], rule: str, *values: Any) -> Play:
+    async def played(stage: Stage) -> None:
+        await play(stage, *values)
+
+    played.__doc__ = rule
+    played.__module__ = play.__module__
+    return played

@@ -58,7 +58,7 @@ class Producer:
         await self.stage.until(is_settled, "the transaction before is complete")
         return result
 
-    async def send(self, topic: str, value: bytes = b"v", *, sequence: int | None = None) -> Any:
+    async def send(self, topic: str, value: bytes = b"v", *, sequence: int | None = None, at: int = 9) -> Any:
         """The answer to Produce for partition 0."""
         number = self.sequence if sequence is None else sequence
         data = encode_batch(
@@ -67,7 +67,7 @@ class Producer:
         )  # fmt: skip
         topics = [{"name": topic, "partition_data": [{"index": 0, "records": data}]}]
         answer = await self.stage.ask(
-            "Produce", at=9, transactional_id=self.name, acks=-1, timeout_ms=10_000, topic_data=topics
+            "Produce", at=at, transactional_id=self.name, acks=-1, timeout_ms=10_000, topic_data=topics
         )
         result = answer.responses[0].partition_responses[0]
         if not result.error_code and sequence is None:
@@ -76,7 +76,8 @@ class Producer:
 
     async def end(self, *, committed: bool = True, **values: Any) -> str:
         """The error of EndTxn."""
-        answer = await self.stage.ask("EndTxn", at=3, committed=committed, **self.identity | values)
+        fields = {"at": 3, "committed": committed} | self.identity | values
+        answer = await self.stage.ask("EndTxn", **fields)
         return code_name(answer.error_code)
 
     async def wrote(self, topic: str, value: bytes = b"v") -> None:
@@ -94,8 +95,8 @@ async def producer(stage: Stage, name: str | None = "", **values: Any) -> Produc
 
 
 async def initialized(stage: Stage, name: str | None, **values: Any) -> Any:
-    fields = {"transactional_id": name, "transaction_timeout_ms": 30_000} | values
-    return await stage.ask("InitProducerId", at=2, **fields)
+    fields = {"at": 2, "transactional_id": name, "transaction_timeout_ms": 30_000} | values
+    return await stage.ask("InitProducerId", **fields)
 
 
 async def values_of(stage: Stage, topic: str, *, committed: bool) -> tuple[list[bytes], Any]:
