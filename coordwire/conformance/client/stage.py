@@ -102,6 +102,7 @@ class ClientStage:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.wire.stop()  # before the broker, which then has no connections to end
         await self._stack.aclose()
 
     # --- the client ---
