@@ -338,7 +338,11 @@ async def case_down(stage: ClientStage) -> None:
 
 
 @case(
-    "groups/classic/moves/3", GROUPS, "the connection to the coordinator ends", "a new one, and no rebalance"
+    "groups/classic/moves/3",
+    GROUPS,
+    "the connection to the coordinator ends",
+    "a new one, and no rebalance",
+    recommended=True,
 )
 async def case_cut(stage: ClientStage) -> None:
     """A member whose connection ends connects again, and stays in its generation."""
