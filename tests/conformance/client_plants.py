@@ -16,7 +16,7 @@ from coordwire.conformance.client import (
     records,
     transactions,
 )
-from coordwire.conformance.client.transactions import pairs_of
+from coordwire.conformance.client.recovery import pairs_of
 from tests.conformance.small_links import AGAIN, FAIL, FINE, Habits
 
 
@@ -69,7 +69,7 @@ PLANTS: dict[str, Habits] = {
     ]),
     **numbered("produce/retriable", (gives_up("Produce", error) for error in records.RETRIED)),
     **numbered("produce/fatal", (asks_on("Produce", error) for error in records.REPORTED)),
-    **numbered("fetch/recovery", (gives_up(row[0], row[1]) for row in records.FETCHES)),
+    **numbered("fetch/recovery", (gives_up(*row) for row in pairs_of(records.FETCHES))),
     **numbered("fetch/session", [bug("sessions for ever")] * 2),
     **numbered("throttle/wait", [bug("no throttling")] * 6),
     **numbered("transactions/recovery", (gives_up(*row) for row in pairs_of(transactions.RECOVERIES))),

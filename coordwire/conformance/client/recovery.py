@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,11 @@ MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
 
 Check = Callable[[ClientStage, WireExchange, WireExchange], None]
 """A check of the request that was refused and of the last that follows."""
+
+
+def pairs_of(errors: dict[str, str]) -> list[tuple[str, str]]:
+    """APIs with each of their errors."""
+    return [(api, error) for api, names in errors.items() for error in names.split()]
 
 
 def recovers(
@@ -63,3 +69,23 @@ def gives_up(
         stage.true(len(refused) <= most, f"{len(refused)} times {api}, each of them refused with {error}")
 
     return play
+
+
+def has_records(response: Any) -> bool:
+    """Whether an answer to Fetch has records."""
+    return any(part.records for topic in response.responses for part in topic.partitions)
+
+
+async def never_gives(
+    stage: ClientStage, change: Callable[[WireExchange], None], value: str, **settings: Any
+) -> None:
+    """A member that gets false answers for a second gives no record of theirs to its application."""
+    rule = stage.wire.rule(
+        "Fetch", change, times=None, condition=lambda exchange: has_records(exchange.response)
+    )
+    consuming = stage.later(stage.consume(1, **settings))
+    await stage.until(lambda: rule.hits > 0, "Fetch is sent")
+    await asyncio.sleep(1)
+    rule.times = rule.hits
+    report = await consuming
+    stage.true(value not in report.values, f"consumed {value!r}")

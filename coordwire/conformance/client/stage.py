@@ -102,6 +102,7 @@ class ClientStage:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.wire.stop()  # before the broker, which then has no connections to end
         await self._stack.aclose()
 
     # --- the client ---
@@ -125,16 +126,12 @@ class ClientStage:
         *,
         protocol: str = "classic",
         commit: bool = False,
-        seconds: float | None = None,
         **settings: Any,
     ) -> Report:
         """Let the client consume so many records as a member of the group, commit them if it shall, and
-        leave. It polls until it has them, until an error, or for `seconds`, by default
-        `SECONDS`."""
+        leave. It polls until it has them, until an error, or for `SECONDS`."""
         own = {"group.id": GROUP, **CONSUMER, **PROTOCOLS[protocol]}
-        return await self._ask(
-            "consume", {"records": records, "commit": commit, "seconds": seconds or SECONDS}, own, settings
-        )
+        return await self._ask("consume", {"records": records, "commit": commit}, own, settings)
 
     async def _ask(
         self, task: str, values: dict[str, Any], own: dict[str, Any], settings: dict[str, Any]

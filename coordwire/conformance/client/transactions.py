@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.conformance.client.recovery import ERRORS, MOVED
+from coordwire.conformance.client.recovery import ERRORS, MOVED, pairs_of
 from coordwire.conformance.client.stage import TRANSACTION, ClientPlay, ClientStage, case
 from coordwire.conformance.client.wire import WireExchange
 from coordwire.records import batches
@@ -72,10 +72,6 @@ FAILURES = {
     "Produce": "INVALID_PRODUCER_EPOCH MESSAGE_TOO_LARGE",
 }
 """The errors of each API."""
-
-
-def pairs_of(errors: dict[str, str]) -> list[tuple[str, str]]:
-    return [(api, error) for api, names in errors.items() for error in names.split()]
 
 
 for number, (api, error) in enumerate(pairs_of(RECOVERIES), 1):

@@ -129,6 +129,10 @@ class Wire:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End all connections."""
         for server in self._servers:
             server.close()
         for task in self._tasks:
