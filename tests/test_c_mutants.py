@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 from shutil import which
 
 import pytest
 
-from tests.c_mutants.build import HEADER, SOURCES
+from tests.c_mutants.__main__ import EQUIVALENT, judged
+from tests.c_mutants.build import HEADER, SOURCES, sources
 from tests.c_mutants.places import Source, drawn
 from tests.proof import ROOT
 
@@ -53,6 +55,23 @@ def test_what_is_changed() -> None:
     assert (6, "left out") in found
     assert (7, "|| to &&") in found
     assert not [line for line, _ in found if line < 4]
+
+
+def test_each_reason_names_a_change() -> None:
+    names = {change.name for source in sources() for change, _ in source.edits()}
+    reasons = tomllib.loads(EQUIVALENT.read_text("utf-8"))
+    assert set(reasons) <= names
+    assert all(reasons.values())
+
+
+def test_what_survives_needs_a_reason() -> None:
+    changes = {number: change for number, (change, _) in enumerate(drawn(sources(), 4, seed=1))}
+    verdicts = dict(zip(changes, ("killed", "crash", "survived", "unreached"), strict=True))
+    open_ones, stale = judged(verdicts, changes)
+    assert len(open_ones) == len(
+        {changes[2].name, changes[3].name} - set(tomllib.loads(EQUIVALENT.read_text()))
+    )
+    assert stale == []
 
 
 @pytest.mark.skipif(which("gcc") is None, reason="no gcc")
