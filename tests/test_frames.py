@@ -177,3 +177,16 @@ def test_a_message_keeps_to_its_direction() -> None:
         encode_response(ApiVersionsRequest(), version=0, correlation_id=1)
     with pytest.raises(EncodeError):
         encode_request(HEARTBEAT, version=4, correlation_id=2**31)
+
+
+def test_a_response_needs_the_api_key_or_the_class_of_its_request() -> None:
+    wire = encode_response(HeartbeatResponse(), version=4, correlation_id=7)
+    assert decode_response(wire, request_class=HeartbeatRequest, version=4).message == HeartbeatResponse()
+    for given in ({}, {"api_key": 12, "request_class": HeartbeatRequest}):
+        with pytest.raises(TypeError, match="either api_key or request_class"):
+            decode_response(wire, version=4, **given)  # type: ignore[call-overload]
+    for other, name in ((HeartbeatResponse, "HeartbeatResponse"), (5, "int object")):
+        with pytest.raises(TypeError, match=f"expected a request's class, got {name}"):
+            decode_response(wire, request_class=other, version=4)  # type: ignore[arg-type]
+    with pytest.raises(UnknownApi, match="expected an int as api key, got str"):
+        decode_response(wire, api_key="12", version=4)  # type: ignore[call-overload]

@@ -204,6 +204,11 @@ def test_large_integers_are_numbers() -> None:
         (Outer(tags={0: b""}), 2, OutOfRange, "tags"),
         (Outer(tags={1 << 32: b""}), 2, OutOfRange, "tags"),
         (Outer(tags={5: "x"}), 2, WrongType, "tags[5]"),  # type: ignore[dict-item]
+        (Outer(tags=[5]), 2, WrongType, "tags"),  # type: ignore[arg-type]
+        (Outer(tags={"5": b""}), 2, WrongType, "tags"),  # type: ignore[dict-item]
+        (Outer(tags={True: b""}), 2, WrongType, "tags"),
+        (JoinGroupRequest(session_timeout_ms="5"), 9, WrongType, "session_timeout_ms"),  # type: ignore[arg-type]
+        (FetchRequest(topics=[FetchTopic(topic_id=5)]), 13, WrongType, "topics[0].topic_id"),  # type: ignore[arg-type]
     ],
 )
 def test_to_json_refuses_as_encode_does(

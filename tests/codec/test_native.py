@@ -333,6 +333,8 @@ def test_programs_that_are_wrong_are_refused() -> None:
     ):
         with pytest.raises((TypeError, ValueError)):
             native.Decoder(*arguments)
+    for versions in (0, 256):
+        assert native.Decoder(HeartbeatRequest, None, None, None, versions)
 
 
 def test_what_the_engine_declines_goes_straight_to_the_interpreter() -> None:

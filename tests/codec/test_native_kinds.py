@@ -1,4 +1,4 @@
-"""The native engine with each kind of field, alone in a struct: also what no message has is read and written.
+"""The native engine with each kind of field, alone in a struct: also kinds that no message has there.
 
 Strategy: programs of one field are made by hand, inline and tagged, alone and as an array, each with values
 at its edges; bytes are compared with `struct`'s, values with what they were, and every cut and many changes
@@ -214,3 +214,48 @@ def test_decoders_are_called_as_methods_are() -> None:
     for version in (object(), "4", 1 << 70, None, 4.5):
         with pytest.raises(CoordwireError):
             HeartbeatRequest().encode(version=version)  # type: ignore[arg-type]
+
+
+def test_texts_that_differ_in_one_byte() -> None:
+    """Texts that repeat are kept, and found again by some of their bytes."""
+    one = program(STRING, COMPACT)
+    for size in range(2, 60):
+        base = "a" * size
+        for at in range(size):
+            other = base[:at] + "b" + base[at + 1 :]
+            for text in (base, other, base, other):
+                wire = bytes([size + 1]) + text.encode() + b"\0"
+                assert read(one, wire) == (text, len(wire))
+
+
+def test_lengths_take_as_few_bytes_as_they_can() -> None:
+    one = program(BYTES, COMPACT)
+    for size in (0, 1, 125, 126, 127, 128, 16381, 16382, 16383, 16384, (1 << 21) - 2, (1 << 21) - 1):
+        rest, prefix = size + 1, bytearray()
+        while rest > 127:
+            prefix.append(rest & 127 | 128)
+            rest >>= 7
+        prefix.append(rest)
+        wire = bytes(prefix) + bytes(size) + b"\0"
+        assert one.encode(Held(bytes(size))) == wire
+        assert read(one, wire) == (bytes(size), len(wire))
+        overlong = bytes([*prefix[:-1], prefix[-1] | 128, 0]) + bytes(size + 1)
+        assert read(one, overlong) is None
+
+
+def test_where_a_program_begins() -> None:
+    one = program(2, 0)
+    for start in range(4):
+        assert one.decode(bytes(start) + b"\0\0\1\1", start, 9, 99)[0].group_id == 257
+    for start in (-1, -9, 5, 1 << 40):
+        assert one.decode(b"\0\0\1\1", start, 9, 99) is None
+
+
+def test_tags_and_their_sizes_at_the_edges_of_their_bytes() -> None:
+    one, made = program(2, COMPACT), Held(5)
+    for number in (126, 127, 128, 16383, 16384):
+        made.tags = {number: bytes(number)}
+        wire = one.encode(made)
+        found, end = one.decode(wire, 0, 1000, 1 << 20)
+        assert (found, end) == (made, len(wire))
+        assert len(wire) == 4 + 1 + 2 * (1 + (number > 127) + (number > 16383)) + number

@@ -304,6 +304,16 @@ def test_wrong_arguments() -> None:
     assert columns.run(b"", 5, None, 0) == (False, 5)
 
 
+def test_records_with_a_time_that_is_given() -> None:
+    head, body = DATA[:61], DATA[61:]
+    count, base, first = len(ROWS), int.from_bytes(head[:8]), int.from_bytes(head[27:35])
+    assert list(codec.read(body, count, base, first, None)) == ROWS
+    for stamp in (5, 1 << 40):
+        assert list(codec.read(body, count, base, first, stamp)) == [
+            replace(r, timestamp=stamp) for r in ROWS
+        ]
+
+
 @pytest.mark.parametrize("cut", range(61, 200))
 def test_nothing_behind_the_end_is_looked_at(cut: int) -> None:
     view = GUARD.place(resized(DATA[:cut] + b"\xff" * (cut % 4)))

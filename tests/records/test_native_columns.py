@@ -10,7 +10,7 @@ import pytest
 
 from coordwire.records import Record, backend, encode_batch
 from fuzz._columns import EVERYTHING, KEY, VALUE
-from fuzz.columns_native import PATTERN, check, filled
+from fuzz.columns_native import LATEST, PATTERN, check, filled
 from fuzz.records import sealed
 
 if backend.columns is None:
@@ -52,6 +52,24 @@ def test_a_last_record_that_breaks_off() -> None:
         for tail in map(bytes, product((0, 2, 15, 128, 255), repeat=length)):
             for record in (tail, bytes([2 * (len(key) + length)]) + key + tail):
                 check(sealed(batch[: len(single)] + record), EVERYTHING, 1 << 20, False)
+
+
+@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("wanted", [EVERYTHING, EVERYTHING & ~2, EVERYTHING & ~4, KEY])
+def test_batches_with_the_time_of_their_appending(wanted: int, view: bool) -> None:
+    """Enough plain records for the quick way; some without key or value, some whose varints are odd."""
+    rows = [Record(n, 1000 + n, b"k%d" % n if n % 7 else None, b"v" if n % 5 else None) for n in range(600)]
+    for stamp in (1 << 41, 0, -1, LATEST, LATEST + 1):
+        batch = bytearray(encode_batch(rows))
+        batch[22] |= 8  # the broker's time, which is the batch's latest
+        batch[35:43] = stamp.to_bytes(8, signed=True)
+        data = sealed(bytes(batch))
+        check(data, wanted, 1 << 20, view)
+        check(data + data, wanted, 9000, view)
+    for odd in range(61, 61 + 400):
+        for byte in (1, 3, 5, 129):
+            changed = encode_batch(rows[:60])
+            check(sealed(changed[:odd] + bytes([byte]) + changed[odd + 1 :]), wanted, 1 << 20, view)
 
 
 LARGE_AMONG_SMALL = """
