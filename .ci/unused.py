@@ -57,7 +57,6 @@ ALLOWED = {
     "Repeats(…, clock=…)": "a test's clock",
     "read_users(…, environment=…)": "a test's environment",
     "Clock(…, now=…)": "tests that begin at another time",
-    "shrink(…, runs=…)": "tests with fewer runs",
     "add_design(…, ": "tests of designs",
     "Cluster(…, ": "tests with other durations",
     "FlowTable(…, ": "tests of its limits",

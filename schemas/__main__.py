@@ -1,4 +1,5 @@
-"""`python -m schemas` writes `coordwire/messages/`; `--check` compares instead and fails on any difference.
+"""`python -m schemas` writes `coordwire/messages/`; `--check` compares instead and fails on any difference;
+`--unreleased` puts in the versions that are declared, and are in no release of Kafka.
 
 Rules: needs `construct` only; writes only what changed; a file in the folder without a schema is removed (and
 reported by `--check`).
@@ -20,6 +21,7 @@ try:
         secret_paths_text,
     )
     from schemas._generate.walk import modules
+    from schemas.vocabulary import UNRELEASED
 except ModuleNotFoundError as error:
     if error.name != "construct":
         raise
@@ -59,7 +61,11 @@ def differences(files: dict[str, str], folder: Path) -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m schemas", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything differs")
+    parser.add_argument(
+        "--unreleased", action="store_true", help="with versions that no release of Kafka has"
+    )
     options = parser.parse_args(arguments)
+    UNRELEASED.are_included = options.unreleased
     files = texts()
     changes = differences(files, TARGET)
     if options.check:

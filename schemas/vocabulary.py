@@ -192,6 +192,15 @@ class Message(Struct):
         return stream.getvalue()
 
 
+class Unreleased:
+    """Whether versions that no release of Kafka has exist; set before schemas are imported."""
+
+    are_included = False
+
+
+UNRELEASED = Unreleased()
+
+
 class Api:
     """An API: an api key with its request and response.
 
@@ -204,7 +213,8 @@ class Api:
     doc: what it is for; changes: what a version brought, with its KIP.
     listeners: which of Kafka's listeners accept it ("broker", "controller", and "zkBroker" where only the
     brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
-    unstable: the version whose layout may still change.
+    unstable: the version whose layout may still change. unreleased: the first version that no release of
+    Kafka has; it and later ones are declared, and exist only where `UNRELEASED.are_included`.
     errors: the codes that a response is known to carry, as Kafka names them; none where that is unknown.
     A mapping also states the condition in which each error comes, "" where that is unknown.
     request_headers, response_headers: the header before a message, as {first version: header version}.
@@ -215,7 +225,8 @@ class Api:
                  coordinator: str | None = None, partitions: str | None = None,
                  answered_by: str | None = None, modifies: bool | tuple[str, bool] = False,
                  listeners: tuple[str, ...] = ("broker",),
-                 deprecated: tuple[int, int] | None = None, unstable: int | None = None, doc: str = "",
+                 deprecated: tuple[int, int] | None = None, unstable: int | None = None,
+                 unreleased: int | None = None, doc: str = "",
                  changes: dict[int, str] | None = None, errors: tuple[str, ...] | Mapping[str, str] = (),
                  request_headers: dict[int, int] | None = None,
                  response_headers: dict[int, int] | None = None) -> None:  # fmt: skip
@@ -238,6 +249,19 @@ class Api:
         self.error_conditions = dict(errors) if isinstance(errors, Mapping) else {}
         self.request_headers = request_headers or self._headers(1, 2)
         self.response_headers = response_headers or self._headers(0, 1)
+        self.unreleased = unreleased
+        if unreleased is not None and not UNRELEASED.are_included:
+            self._leave_out(unreleased)
+
+    def _leave_out(self, unreleased: int) -> None:
+        """Leave out the versions from this one on."""
+        first = self.versions[0]
+        self.versions = first, unreleased - 1
+        if self.flexible is not None and self.flexible >= unreleased:
+            self.flexible = None
+        for of_versions in (self.changes, self.request_headers, self.response_headers):
+            for version in [version for version in of_versions if version >= unreleased]:
+                del of_versions[version]
 
     def _headers(self, fixed: int, flexible: int) -> dict[int, int]:
         """The header versions that follow from the flexible versions alone."""

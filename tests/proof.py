@@ -18,6 +18,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fuzz import night
 from tests.recorded import coverage
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +29,7 @@ CELLS, END_OF_CELLS = (
     "<!-- cells of tests/data/wire, by python -m tests.proof -->",
     "<!-- end of the cells -->",
 )
+NIGHTS, END_OF_NIGHTS = "<!-- fuzz.json, by python -m fuzz.night -->", "<!-- end of the nights -->"
 HEADINGS = ("claim", "judge", "cases", "differences", "date", "commit", "command")
 
 Row = dict[str, str | int]
@@ -92,7 +94,11 @@ def cells() -> str:
 
 def rendered(page: str, rows: dict[str, Row]) -> str:
     """The page with its tables between their marks."""
-    for begin, end, text in ((BEGIN, END, table(rows)), (CELLS, END_OF_CELLS, cells())):
+    for begin, end, text in (
+        (BEGIN, END, table(rows)),
+        (CELLS, END_OF_CELLS, cells()),
+        (NIGHTS, END_OF_NIGHTS, night.table(night.read())),
+    ):
         before, _, remaining = page.partition(begin)
         page = f"{before}{begin}\n{text}\n{end}{remaining.partition(end)[2]}"
     return page

@@ -33,7 +33,8 @@ PAGES = (
     "coordwire.broker.harness", "coordwire.broker.injection", "coordwire.capture", "coordwire.client",
     "coordwire.codec", "coordwire.coordinator", "coordwire.coordinator.share_partition",
     "coordwire.coordinator.share_state", "coordwire.coordinator.transactions", "coordwire.dialects",
-    "coordwire.patterns", "coordwire.records", "coordwire.replay", "coordwire.segments", "coordwire.tap",
+    "coordwire.designs.simulator", "coordwire.designs.simulator.runs", "coordwire.patterns",
+    "coordwire.records", "coordwire.replay", "coordwire.segments", "coordwire.tap",
     "coordwire.testing.simulation", "coordwire.timeline",
 )  # fmt: skip
 """The classes of these that people use have one: not those of errors, and of values, whose fields say it."""

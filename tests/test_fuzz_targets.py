@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import fuzz
 from coordwire._speedups import native
 from fuzz._run import compares_native, main, with_examples
+from fuzz.night import targets
 
-FOLDER = Path(fuzz.__file__).parent
-TARGETS = [
-    path.stem
-    for path in sorted(FOLDER.glob("[!_]*.py"))
-    if any(isinstance(n, ast.FunctionDef) and n.name == "fuzz" for n in ast.parse(path.read_text()).body)
-]
+TARGETS = targets()
 TARGETS.sort(key=lambda name: name != "json_form")  # the first is what runs by default: one that is fast
 SLOW = {"engines"}
 """Targets whose examples are whole captures."""

@@ -45,12 +45,21 @@ bool is_plain_class(const PyTypeObject *cls)
            && PyType_HasFeature((PyTypeObject *)cls, Py_TPFLAGS_HEAPTYPE);
 }
 
-int add_type(PyObject *module, PyType_Spec *spec)
+PyTypeObject *make_type(PyObject *module, PyType_Spec *spec)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    if (type == NULL && !PyErr_Occurred()) /* CPython 3.11 leaves that out of some of its refusals */
+        PyErr_NoMemory();
+    else if (type != NULL && PyModule_AddType(module, (PyTypeObject *)type) < 0)
+        Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyTypeObject *type = make_type(module, spec);
     Py_XDECREF(type);
-    return failed ? -1 : 0;
+    return type == NULL ? -1 : 0;
 }
 
 /* --- SlotMaker --- */

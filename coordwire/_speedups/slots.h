@@ -24,7 +24,10 @@ int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_
 /* Whether objects of a class are made by the allocator that all classes made in Python have. */
 bool is_plain_class(const PyTypeObject *cls);
 
-/* Make a type and put it into the module; 0, or -1 with an exception. */
+/* Make a type and put it into the module; NULL with an exception. */
+PyTypeObject *make_type(PyObject *module, PyType_Spec *spec);
+
+/* The same, kept by the module alone; 0, or -1 with an exception. */
 int add_type(PyObject *module, PyType_Spec *spec);
 
 /* How objects are traversed and freed that own what is from one of their pointers to another, and nothing else. */

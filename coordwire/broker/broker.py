@@ -13,7 +13,6 @@ deadlines; no task runs. Rule: `stop` ends everything that `start` began, also w
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 import time
 from collections import Counter
@@ -29,6 +28,7 @@ from coordwire.broker.cluster.log_cleaning import schedule
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
+from coordwire.broker.connections.tls_handshakes import accept_tls, listening
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
@@ -48,8 +48,12 @@ _ITERATIONS = 10
 _ACCEPTED = 16
 """The most connections that are accepted in one iteration of the loop."""
 
-_BACKLOG = 1024
-"""The most connections that the system keeps until they are accepted."""
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and wait for their end."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Broker:
@@ -116,6 +120,8 @@ class Broker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cluster: ClusterState | None = None
         self._servers: dict[int, asyncio.Server] = {}
+        self._accepting: dict[int, list[asyncio.Task[None]]] = {}
+        """What shakes hands with the clients of nodes that speak TLS."""
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0
         self.links: dict[ClientLink, None] = {}
@@ -258,6 +264,8 @@ class Broker:
             self._alarm = None
         for server in self._servers.values():
             server.close()
+        await _ended([task for tasks in self._accepting.values() for task in tasks])
+        self._accepting.clear()
         links = list(self.links)
         for link in links:
             link.abort()
@@ -309,19 +317,30 @@ class Broker:
         with limits(frame=self.config.max_frame):  # what connections read runs in this context
             self._context = copy_context()
             server = await self.loop.create_server(
-                new_link, self._host, self._ports[number], ssl=self._tls, backlog=_ACCEPTED
+                new_link,
+                self._host,
+                self._ports[number],
+                ssl=self._tls,
+                backlog=_ACCEPTED,
+                start_serving=False,
             )
-        for listener in server.sockets:  # asyncio accepts as many at once as it lets the system hold
-            if listener.fileno() < 0:  # of a simulated network
-                continue
-            with socket.fromfd(listener.fileno(), listener.family, listener.type) as duplicate:
-                duplicate.listen(_BACKLOG)
+            bound = [listener for listener in server.sockets if listener.fileno() >= 0]  # else simulated
+            if bound and self._tls is not None:
+                self._accepting[number] = [
+                    self.loop.create_task(accept_tls(listening(listener), self._tls, new_link))
+                    for listener in bound
+                ]
+            else:
+                await server.start_serving()
+                for listener in bound:  # asyncio accepts as many at once as it lets the system hold
+                    listening(listener).close()
         self._servers[number] = server
         self._ports[number] = server.sockets[0].getsockname()[1]
 
     async def end_node(self, number: int) -> None:
         """End a node's listener and its connections."""
         self._servers.pop(number).close()
+        await _ended(self._accepting.pop(number, []))
         ended = [link for link in self.links if link.node == number]
         for link in ended:
             link.abort()

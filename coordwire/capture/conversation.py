@@ -32,10 +32,8 @@ from coordwire.versions import API_VERSIONS, INSTANCE_ID, LASTING_CLIENT_KEYS, o
 PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
 TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
 """APIs whose requests say something of the frames after them: whether they are answered, what tokens are."""
-if LASTING_CLIENT_KEYS:
-    TELLING |= {API_VERSIONS}  # whose they are
 
-NAMING = TELLING | LASTING_CLIENT_KEYS if LASTING_CLIENT_KEYS else frozenset[int]()
+NAMING = TELLING | LASTING_CLIENT_KEYS | {API_VERSIONS} if LASTING_CLIENT_KEYS else frozenset[int]()
 """APIs by whose requests a connection's client is known."""
 
 EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE))
@@ -166,7 +164,8 @@ class Conversation:
         if head[0] in TELLING:
             return None
         is_lasting = head[0] in LASTING_CLIENT_KEYS
-        if is_lasting and not self._is_of_client(data, *head[:2]):
+        is_known = head[0] not in NAMING or (is_lasting and self._is_of_client(data, *head[:2]))
+        if not is_known and not self._learn_client(data):
             return None
         entry = lazy_entry(
             self.capture, self.number(), flow, "request", body, head, None, self.connection, self.strict
@@ -231,18 +230,27 @@ class Conversation:
 
     def _note_client(self, entry: FrameEntry) -> None:
         """Remember whose the connection is; and name the client of a request that comes without."""
-        header, is_sound = entry.header, entry.error is None
-        if not isinstance(header, RequestHeader):
+        header = entry.header
+        if not isinstance(header, RequestHeader) or self._learn_client(entry.body):
             return
-        if header.client_id is not None:
-            if is_sound:
-                end = CLIENT + _LENGTH.size + _LENGTH.unpack_from(entry.body, CLIENT)[0]
-                self._client_id, self._naming = header.client_id, entry.body[CLIENT:end]
-        elif omits_client(entry.api_key, entry.api_version):
-            if is_sound and INSTANCE_ID in (header.tags or ()):  # the connection's first
+        if header.client_id is None and omits_client(entry.api_key, entry.api_version):
+            if entry.error is None and INSTANCE_ID in (header.tags or ()):  # the connection's first
                 self._client_id, self._naming = "", None
             entry.client_id = self._client_id
             self.waiting.unnamed += entry.client_id is None
+
+    def _learn_client(self, data: bytes) -> bool:
+        """Remember the client that a request's header names, if it names one."""
+        size = _LENGTH.unpack_from(data, CLIENT)[0] if len(data) >= CLIENT + _LENGTH.size else -1
+        naming = data[CLIENT : CLIENT + _LENGTH.size + max(size, 0)]
+        if size < 0 or len(naming) < _LENGTH.size + size:
+            return False
+        try:
+            client_id = str(naming[_LENGTH.size :], "utf-8")
+        except UnicodeDecodeError:
+            return False
+        self._client_id, self._naming = client_id, bytes(naming)
+        return True
 
     def _is_of_client(self, data: bytes, key: int, version: int) -> bool:
         """Whether a request's header names the connection's client, or leaves it out. `find_client` in

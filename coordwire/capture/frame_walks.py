@@ -40,9 +40,10 @@ def frame_walk(route: type[tuple[Any, ...]], routes: dict[int, Any], summary: An
     )  # fmt: skip
     declined = conversation.EAGER_ANSWERS | {API_VERSIONS}  # whose body may be of another version
     numbers = conversation.LATEST, REDUCED, GUESS
+    eager_keys = conversation.TELLING | (conversation.NAMING - LASTING_CLIENT_KEYS)
     walk: FrameWalk = native.FrameWalk(
         kinds, Conversation._forget, KAFKA, routes, summary,
-        _bits(conversation.TELLING), _bits(declined), _first_omitting(), numbers,
+        _bits(eager_keys), _bits(declined), _first_omitting(), numbers,
     )  # fmt: skip
     return walk
 

@@ -31,7 +31,7 @@ COMMANDS = {
     "replay": "send a capture's requests again to a cluster, and compare the answers",
     "call": "send a request to a cluster and show its answer",
     "watch": "show what happens to the groups of a live cluster",
-    "simulate": "run a group under one of eight designs, in virtual time, with faults",
+    "simulate": "run a group under one of ten designs, in virtual time, with faults",
     "rehearse": "rehearse a classic group's upgrade to the consumer protocol",
     "conformance": "judge a codec or a broker in any language by Apache Kafka's answers",
     "api": "show APIs, their versions and their fields",

@@ -2,8 +2,10 @@
 
     results.py   a case's result and its verdict; lists of known failures; which cases are run
     reports.py   results as a summary, as JSON and as JUnit's XML
-    codec/       a reader and writer of messages, as a process that is asked by lines
+    process.py   an implementation as a process that is asked by lines
+    codec/       a reader and writer of messages
     broker/      a broker, asked over the network
+    client/      a client, by what it sends to a scripted broker
 
 Rules: what is judged is untrusted: every wait has a limit, and what it says is bounded and escaped. A case is
 wrong if Apache Kafka fails it.

@@ -33,6 +33,9 @@ MS = 1_000_000
 SOON_NS = 20 * MS
 """A session's end may be noticed so much later."""
 
+WAITED_NS = 100 * MS
+"""The only join of a group that is answered so late had to wait for another."""
+
 AWAY_NS = 2_000 * MS
 """A coordinator that had ended all connections for so long knows its members from others, if at all."""
 
@@ -70,6 +73,7 @@ class JoinedGroup:
         self._waiting: dict[JoiningConnection, None] = {}
         self._last_places: dict[str, Seen] = {}
         self._ends: dict[str, ConnectionEnd] = {}
+        self._read_ns: dict[str, int] = {}  # when the coordinator is known to have read of a member last
         self._sessions = Sessions(self.group.members, self._session_end)
         self._since_ns = 0  # when the sessions of all members began again with a new coordinator
         self._is_since_inferred = False  # it may be the one before, which has kept the sessions
@@ -77,6 +81,7 @@ class JoinedGroup:
         self._knew_none = False  # the coordinator of this generation began anew
         self._timeouts: OrderedDict[str, int] = OrderedDict()  # of members that were removed
         self._reasons: list[tuple[Trigger, Seen, JoiningConnection | None]] = []
+        self._lost: list[tuple[Trigger, Seen, JoiningConnection | None]] = []  # joins of an empty group
         self._removals: list[tuple[Trigger, Seen]] = []  # by a coordinator that may know none
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
@@ -169,6 +174,7 @@ class JoinedGroup:
         """A connection has ended: its join can't be answered, and its member's session runs from now."""
         self.settle(place)
         self._leaves_queue(connection, place)
+        self._is_empty()
         if (name := connection.member_id or "") in self.group.members:
             self._ends[name] = end
         self.forget(connection)
@@ -186,8 +192,8 @@ class JoinedGroup:
 
     def _drop(self, name: str) -> None:
         """A member is not remembered any longer."""
-        self._last_places.pop(name, None)
-        self._ends.pop(name, None)
+        for known in (self._last_places, self._ends, self._read_ns):
+            known.pop(name, None)
 
     def _joined(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
         """One answer of a generation."""
@@ -215,6 +221,7 @@ class JoinedGroup:
         connection.member_id = name
         self._leaves_queue(connection, place)
         self._is_alive(member, place)
+        self._read_ns[name] = place.time_ns or 0
         parts = owned((part.topic or "", [part.partition]) for part in message.partitions_to_own)
         group.assign(member, parts)
         group.consumption.has(name, parts, place.time_ns)
@@ -243,6 +250,26 @@ class JoinedGroup:
         if self._is_since_inferred:
             self._end_sessions(self._kept_sessions, _kept_end, place.time_ns or 0, place)
 
+    def _is_empty(self) -> bool:
+        """Whether no consumer is in, or asks to be. Joins whose connections have ended are remembered: their
+        sessions run, which shows if one that comes is not answered at once."""
+        if self.group.members or self._waiting:
+            return False
+        self._lost += [reason for reason in self._reasons if reason[2] is not None]
+        del self._lost[MOST_REASONS:]
+        self._reasons.clear()
+        return True
+
+    def _end_unread(self, place: Seen) -> None:
+        """End the sessions that are over if the last ping was lost with its connection, unanswered."""
+        for name in [name for name in self._ends if name in self.group.members]:
+            member = self.group.members[name]
+            timeout_ms, read_ns = member.session_timeout_ms, self._read_ns.get(name)
+            if timeout_ms is None or read_ns is None or member.parked:
+                continue
+            if (ended_ns := read_ns + timeout_ms * MS) < (place.time_ns or 0):
+                self._remove(member, place.at(ended_ns), "session_timeout")
+
     def _begin(self, place: Seen) -> None:
         """The rebalance, from what was first seen of it on."""
         if self.group.rebalance is not None:
@@ -251,7 +278,12 @@ class JoinedGroup:
             self.settle(place, within_ns=SOON_NS)
         if not self._reasons:
             self._end_kept(place)
+        if not self._reasons:
+            self._end_unread(place)
         unknown = Trigger("unknown", inferred=True, detail="consumers are asked to join again")
+        if self._lost and self._reasons and place.time_ns is not None:
+            waited_ns = place.time_ns - min(reason[1].time_ns or 0 for reason in self._reasons)
+            self._reasons += self._lost if waited_ns > WAITED_NS else ()
         reasons = sorted(self._reasons, key=lambda reason: reason[1].time_ns or 0)
         trigger, first, self._cause = reasons[0] if reasons else (unknown, place, None)
         if self._moved is not None:
@@ -280,6 +312,7 @@ class JoinedGroup:
             rebalance.trigger = rebalance.trigger._replace(member_id=self._cause.member_id, client_id=None)
         self._cause = self._moved = None
         self._removals.clear()
+        self._lost.clear()
         group.end("steady", place)
         self._reasons = [reason for reason in self._reasons if reason[2] in self._waiting]
 
@@ -316,6 +349,7 @@ class JoinedGroup:
                 self.group.add(member, place)
             if not member.parked:
                 self._is_alive(member, place)
+            self._read_ns[name] = place.time_ns or 0
             self._moved = None
             for reason in self._removals:  # it knows the group: those were sessions that ended
                 self._add_reason(*reason)
@@ -330,6 +364,7 @@ class JoinedGroup:
         is_known = message.error_code in (0, REBALANCE_IN_PROGRESS)
         if member is not None and not member.parked and is_known:
             self._begin_session(member, place)
+            self._read_ns[member.member_id] = place.time_ns or 0
 
     # --- who is in ---
 
@@ -382,10 +417,9 @@ class JoinedGroup:
         if departure == "session_timeout" and not self._reasons and group.rebalance is None:
             sessions = [remaining.session_timeout_ms or 0 for remaining in group.members.values()]
             self._round_ends_ns = time_ns + max(sessions) * MS if all(sessions) and sessions else None
-        if not group.members and not self._waiting:
+        if self._is_empty():
             self._round_ends_ns = None
             group.end("empty", place)
-            self._reasons.clear()
         elif departure != "removed" or self._moved is None:
             self._add_reason(trigger, place)
         elif len(self._removals) < MOST_REASONS:

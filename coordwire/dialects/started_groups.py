@@ -238,10 +238,8 @@ class StartedGroup:
         if registration.retries is None:
             self.group.consumption.ends(name, end.time_ns)
         attempt = self._attempt
-        if attempt is not None and name in attempt.stopped and name not in attempt.answered:
-            attempt.failed = attempt.failed or registration.retries is None
-        elif attempt is not None and name in attempt.stopped and registration.retries is None:
-            attempt.failed = True
+        if attempt is not None and registration.retries is None and registration.broker == self._broker:
+            attempt.failed = True  # also where it was not stopped
         if overdue:
             self._remove(registration, place, "session_timeout")
         elif registration.retries is not None:
@@ -568,8 +566,9 @@ class StartedGroup:
     def finish(self, place: Seen) -> None:
         """The input is at its end."""
         self._give_up_overdue(place)
-        if self._attempt is not None and self._attempt.completed is not None:
-            self._end(self._attempt, self._attempt.completed, is_last=True)
+        attempt = self._attempt
+        if attempt is not None and attempt.completed is not None and not attempt.failed:
+            self._end(attempt, attempt.completed, is_last=True)
         self._end_served()
         self._remove_lost(place, "removed")
         if self._is_overview and self.group.rebalance is None and self._unserved:

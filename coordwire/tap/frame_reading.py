@@ -1,11 +1,10 @@
 """`FrameReading`: which frames of a connection have to be read, and their messages; the requests that wait
 for their answers, by their correlation ids.
 
-Strategy: a request is read where a rule or a script may take it, or where it decides how the frames after it
-are read; a response where its request was read for a rule or a script, and where its API may name brokers or
-topics with their ids. Rules: what cannot
-be read passes as it is, and is counted; the first bytes of a large frame suffice to know whether it has to be
-read.
+Strategy: a request is read where a rule or a script may take it, where it decides how the frames after it
+are read, or where it names the client of those; a response where its request was read for a rule or a
+script, and where its API may name brokers or topics with their ids. Rules: what cannot be read passes as it
+is, and is counted; the first bytes of a large frame suffice to know whether it has to be read.
 
 Of a request as little is kept as its answer needs; what a script or a rule keeps of it is counted.
 There is a bound of requests and one of bytes; of two requests with one number, the later one counts.
@@ -16,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from coordwire import versions
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.capture.framing import may_be_request
 from coordwire.codec import Message
-from coordwire.connection.kafka import is_fire_and_forget
+from coordwire.connection.kafka import LastingClient, is_fire_and_forget
 from coordwire.errors import DecodeError
 from coordwire.frames import (
     PREFIX,
@@ -35,7 +35,7 @@ from coordwire.tap.addresses import names_brokers, shows_no_address
 from coordwire.tap.counts import TapCounts
 from coordwire.tap.script import Script, TappedExchange
 from coordwire.tap.topic_ids import names_topics
-from coordwire.versions import ApiKey, known_versions
+from coordwire.versions import ApiKey, known_versions, omits_client
 
 _FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
 """APIs whose requests are always read: Produce, whether there is an answer; SaslHandshake, whether bare
@@ -60,6 +60,9 @@ class FrameReading:
 
     def __init__(self, hub: ReadingHub) -> None:
         self._hub = hub
+        self._client = LastingClient()
+        self._knows_client = False
+        """A request was read whose client is that of later ones, too."""
 
     def is_read(self, key: int) -> bool:
         """Whether requests of an API have to be read."""
@@ -67,7 +70,8 @@ class FrameReading:
 
     def is_read_whole(self, key: int) -> bool:
         """Whether all of them have to be read, whatever their first bytes are."""
-        return self._hub.script.is_there or self._may_fault(key)
+        names_client = not self._knows_client and key in versions.LASTING_CLIENT_KEYS
+        return names_client or self._hub.script.is_there or self._may_fault(key)
 
     def must_be_known(self, key: int) -> bool:
         """Whether the versions of an API must be those that can be read here."""
@@ -106,10 +110,18 @@ class FrameReading:
         if not self.is_read(key):
             return None
         try:
-            return decode_request(wire, strict=False)
+            frame = decode_request(wire, strict=False)
         except DecodeError:
             self._hub.counts.unread += 1
             return None
+        if omits_client(frame.api_key, frame.api_version):
+            self._client.of(frame)
+            self._knows_client = True
+        return frame
+
+    def client_of(self, frame: RequestFrame) -> str | None:
+        """The client of a request, also where only an earlier one names it."""
+        return self._client.of(frame) or frame.client_id
 
     def response(self, wire: bytes, unanswered: UnansweredRequest) -> ResponseFrame[Any] | None:
         """A response, if it has to be read and can be."""

@@ -396,7 +396,9 @@ class TapLink:
     def _exchange(self, frame: RequestFrame) -> TappedExchange:
         node = self._hub.addresses.node(self.address)
         api = frame.api_name or str(frame.api_key)
-        return TappedExchange(api, frame.api_key, frame.api_version, frame.client_id, node, frame.message)
+        return TappedExchange(
+            api, frame.api_key, frame.api_version, self._reading.client_of(frame), node, frame.message
+        )
 
     async def _reply(self, frame: RequestFrame, reply: Message) -> None:
         """Answer a request with the script's answer."""
@@ -413,7 +415,7 @@ class TapLink:
             frame.message,
             frame.api_version,
             hub.addresses.node(self.address),
-            frame.client_id,
+            self._reading.client_of(frame),
             hub.topics,
             partial(hub.sessions.of, self.address),
             partial(self._carry, frame, exchange, wire),

@@ -27,6 +27,7 @@ from typing import Self
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
+from coordwire.broker.connections.tls_handshakes import accept_tls
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
@@ -110,6 +111,7 @@ class Tap:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: dict[Address, socket.socket] = {}
         self._servers: dict[Address, asyncio.Server] = {}
+        self._accepting: dict[Address, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._links: set[TapLink] = set()
         self._context = copy_context()
@@ -198,15 +200,17 @@ class Tap:
             server.close()
         for link in list(self._links):
             link.abort()
-        for task in list(self._tasks):
+        ended = [*self._tasks, *self._accepting.values()]
+        for task in ended:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*ended, return_exceptions=True)
         for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
             await asyncio.sleep(0)
         for listener in self._listeners.values():
             listener.close()
         self._listeners.clear()
         self._servers.clear()
+        self._accepting.clear()
         self.turns.clear()
         self.memory.close()
         self.faults.bind(None)
@@ -225,7 +229,11 @@ class Tap:
         listener = self._bound()
         local: Address = (self._host, listener.getsockname()[1])
         self._listeners[broker] = listener
-        self._start(self._serve(listener, broker))
+        if self._tls is None:
+            self._start(self._serve(listener, broker))
+        else:
+            clients = accept_tls(listener, self._tls, lambda: TapLink(self, broker).client)
+            self._accepting[broker] = self._task(clients)
         if broker not in self.upstream:
             log.debug("%s is for %s", shown_address(local), shown_address(broker))
         return local
@@ -235,6 +243,8 @@ class Tap:
         server = self._servers.pop(broker, None)
         if server is not None:  # else `_serve` closes it
             server.close()
+        if (accepting := self._accepting.pop(broker, None)) is not None:
+            accepting.cancel()
 
     def _bound(self) -> socket.socket:
         """A socket that listens, at the next port if that is free."""
@@ -261,7 +271,7 @@ class Tap:
     async def _serve(self, listener: socket.socket, broker: Address) -> None:
         assert self._loop is not None
         server = await self._loop.create_server(
-            lambda: TapLink(self, broker).client, sock=listener, ssl=self._tls, backlog=_ACCEPTED
+            lambda: TapLink(self, broker).client, sock=listener, backlog=_ACCEPTED
         )
         listener.listen(_BACKLOG)  # asyncio accepts as many at once as it lets the system hold
         if self._listeners.get(broker) is listener:
@@ -311,9 +321,12 @@ class Tap:
             session: Session = end.value
             return session.lifetime_ms
 
-    def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+    def _task(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         assert self._loop is not None
-        task = self._context.run(self._loop.create_task, work)
+        return self._context.run(self._loop.create_task, work)
+
+    def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = self._task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -42,6 +42,8 @@ FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
     "fill": (1, True, "", ""),
     "fail": (1, True, "", ""),
     "inject": (1, None, ".+", "a rule"),
+    "load": (1, None, rf"{_TIME.pattern}( [1-9][0-9]{{0,5}})?", "a pause such as 20ms, and how many at once"),
+    "busy": (1, None, "[1-9][0-9]{0,5}", "how many times as long as usual"),
 }
 """How many targets a kind has; whether it has a duration, None where it may have one; what its words match,
 and what they are called."""

@@ -292,7 +292,7 @@ class _Walk:
             doc=named.doc,
             type=word.kind,
             first=named.first,
-            last=named.last,
+            last=FOREVER if named.last >= message.versions[-1] else named.last,
             array=array,
             struct=inner,
             null=NEVER if named.nullable_since is None else named.nullable_since,

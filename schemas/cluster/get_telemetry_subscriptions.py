@@ -1,16 +1,18 @@
 """GetTelemetrySubscriptions: a client learns which of its metrics the cluster wants (KIP-714)."""
 
-from schemas.vocabulary import Api, Array, Boolean, ErrorCode, Int8, Int32, String, Uuid
+from schemas.vocabulary import Api, Array, Boolean, ErrorCode, Int8, Int32, String, Until, Uuid
 
 GetTelemetrySubscriptions = Api(
-    71, "GetTelemetrySubscriptions", versions=(0, 0), flexible=0,
+    71, "GetTelemetrySubscriptions", versions=(0, 1), flexible=0, unreleased=1, request_headers={0: 2, 1: 3},
     doc="The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
-    changes={},
+    changes={
+        1: "The client instance id is in header version 3 (KIP-1313).",
+    },
     errors=("INVALID_REQUEST", "THROTTLING_QUOTA_EXCEEDED"),
 )
 
 GetTelemetrySubscriptionsRequest = GetTelemetrySubscriptions.request(
-    "client_instance_id" / Uuid * "The client's id from an earlier answer; all zeros on the first request.",
+    "client_instance_id" / Until(0, Uuid) * "The client's id from an earlier answer; all zeros on the first request.",
 )
 
 GetTelemetrySubscriptionsResponse = GetTelemetrySubscriptions.response(

@@ -4,9 +4,12 @@ from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct, TopicName
 
 OffsetDelete = Api(
-    47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group", modifies=True,
+    47, "OffsetDelete", versions=(0, 1), flexible=1, unreleased=1, coordinator="group", modifies=True,
     doc="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
-    changes={},
+    request_headers={0: 1, 1: 3},
+    changes={
+        1: "The flexible versions. The client is named once a connection, in header version 3 (KIP-1313).",
+    },
     errors={
         **COORDINATOR,
         "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",

@@ -4,10 +4,13 @@ from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupState = Api(
-    86, "DeleteShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
+    86, "DeleteShareGroupState", versions=(0, 1), flexible=0, unreleased=1, coordinator="share",
+    request_headers={0: 2, 1: 3},
     partitions="topics[].partitions[].partition", modifies=True,
     doc="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
-    changes={},
+    changes={
+        1: "The client is named once a connection, in header version 3 (KIP-1313).",
+    },
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
         "GROUP_ID_NOT_FOUND", "FENCED_STATE_EPOCH",

@@ -19,11 +19,13 @@ from schemas.vocabulary import (
 )
 
 WriteShareGroupState = Api(
-    85, "WriteShareGroupState", versions=(0, 1), flexible=0, coordinator="share",
+    85, "WriteShareGroupState", versions=(0, 2), flexible=0, unreleased=2, coordinator="share",
+    request_headers={0: 2, 2: 3},
     partitions="topics[].partitions[].partition", modifies=True,
     doc="Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",
+        2: "The client is named once a connection, in header version 3 (KIP-1313).",
     },
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",

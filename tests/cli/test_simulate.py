@@ -11,7 +11,7 @@ import pytest
 
 from coordwire.cli.simulate.sent_lines import MOST_MESSAGES
 from coordwire.cli.simulate.several_seeds import run_figures
-from coordwire.designs import DESIGN_NAMES
+from coordwire.designs import DESIGN_NAMES, KAFKA_DESIGNS
 from coordwire.designs.simulator import runs
 from coordwire.designs.simulator.runs import DESIGNS, DesignRun
 from coordwire.testing.fault_plans import parse_faults
@@ -36,7 +36,8 @@ def test_the_story_and_the_figures(run: Run, design: str) -> None:
         "30.000 s  ! cut consumer-1 * for 10s",
         "⟳ rebalance 1 begins", "✓ rebalance 2 has ended after", "  orders-0",
         "deaths of consumers", "2 partitions moved, 2 owners",
-        "two owners ", "no owner, after the first assignment ", "messages ", "a membership change costs ",
+        "shared " if design == "share" else "two owners ",
+        "no owner, after the first assignment ", "messages ", "a membership change costs ",
     ):  # fmt: skip
         assert line in text
     assert "\x1b" not in text
@@ -110,7 +111,7 @@ def test_the_flow_is_what_a_capture_has_and_what_was_lost(run: Run, tmp_path: Pa
     *messages, figures = map(json.loads, result.text.splitlines())
     assert figures == json.loads(run(*words).text)
     hosts = {"zookeeper": 1, "coordinator-1": 2, "coordinator-2": 3}
-    if design in ("classic", "consumer"):
+    if design in KAFKA_DESIGNS:
         hosts = {"coordinator-1": 1, "coordinator-2": 2}
     hosts |= {f"consumer-{number}": len(hosts) + number for number in (1, 2, 3)}
 
@@ -155,6 +156,7 @@ def test_the_flow_stands_between_the_lines_of_the_story(run: Run, design: str) -
     rejoin = {
         "zookeeper": "Create ", "draft-1": "Start ", "draft-2-overview": "RegisterConsumer ",
         "draft-2": "StartFetcher ", "classic": "Heartbeat v4", "consumer": "ConsumerGroupHeartbeat v",
+        "share": "ShareGroupHeartbeat v", "streams": "StreamsGroupHeartbeat v",
     }  # fmt: skip
     assert any(f"  {rejoin.get(design, 'Ping ')}" in line for line in flow)
 
@@ -247,6 +249,7 @@ def test_a_long_flow_is_counted(run: Run) -> None:
         (["draft-2", "--seeds", "2", "--pcap", "x.pcap"], "--pcap keeps one run, and --seeds makes several"),
         (["draft-2", "--seeds", "2", "--flow"], "--flow shows one run, and --seeds makes several"),
         (["draft-2", "--seeds", "2", "--records"], "--records shows one run, and --seeds makes several"),
+        (["share", "--records"], "--records: members of a share group fetch in a way that is not simulated"),
         (["draft-2", "--flow", "5s"], "--flow: expected two times such as 20s-25s, got '5s'"),
         (["draft-2", "--flow", "5s-4s"], "--flow: expected two times such as 20s-25s, got '5s-4s'"),
         (["draft-2", "--flow", "61s-62s"], "--flow: expected a time before the end, got '61s-62s'"),
@@ -434,6 +437,20 @@ def test_a_broken_run_gives_its_seed(run: Run, monkeypatch: pytest.MonkeyPatch, 
 def test_a_run_in_which_nobody_can_act_is_not_broken(plan: str) -> None:
     simulated = runs.simulate("classic", duration_ms=80_000, plan=parse_faults(plan))
     assert not simulated.run.world.ownership.is_whole
+    assert run_figures(simulated, 1, 6_000).broken == ""
+
+
+def test_several_readers_of_a_share_group_are_no_fault(run: Run) -> None:
+    """Six members have two readers for each of three partitions, as a group's assignor divides them."""
+    words = ("simulate", "share", "--members", "6", "--partitions", "3", "--duration", "50s")
+    text = run(*words).text
+    assert "✗" not in text
+    assert "orders-0" in text
+    [shared] = [line for line in text.splitlines() if line.startswith("   shared")]
+    assert float(shared.split()[1]) > 100
+    simulated = runs.simulate("share", members=6, partitions=3, duration_ms=50_000)
+    readers = [len(simulated.run.world.ownership.readers(("group", "orders", part))) for part in range(3)]
+    assert readers == [2, 2, 2]
     assert run_figures(simulated, 1, 6_000).broken == ""
 
 

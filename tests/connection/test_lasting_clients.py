@@ -1,4 +1,4 @@
-"""The client that servers know of a request, where only the connection's first one names it (KIP-1313).
+"""The client that servers and taps know, where only a connection's first request names it (KIP-1313).
 
 Strategy: no API of a released Kafka has that header, so a process of its own serves, in which all flexible
 requests have it. A peer of bytes is the client.
@@ -22,6 +22,7 @@ from coordwire.frames import decode_response, encode_request
 from coordwire.messages import (
     ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, ListGroupsRequest, ListGroupsResponse,
 )
+from coordwire.tap import Tap
 
 NAMED = {"client_id": "till-3", "header_tags": {0: bytes(16)}}
 NAMELESS = {"header_tags": {0: bytes(16)}}
@@ -60,14 +61,24 @@ async def of_server(first):
         streams[1].close()
     return seen
 
+async def of_tap(first):
+    async with Broker() as broker, Tap(broker.bootstrap) as tap:
+        host, port = tap.bootstrap.split(":")
+        streams = await asyncio.open_connection(host, int(port))
+        await ask(streams, ListGroupsRequest(), 4, first)
+        tap.faults.add("ListGroups client=till-3 error=COORDINATOR_NOT_AVAILABLE")
+        answer = await ask(streams, ListGroupsRequest(), 4, {})
+        streams[1].close()
+    return answer.error_code
+
 for first in (NAMED, NAMELESS, {}):
-    print(asyncio.run(of_broker(first)), asyncio.run(of_server(first)))
+    print(asyncio.run(of_broker(first)), asyncio.run(of_server(first)), asyncio.run(of_tap(first)))
 """
 )
 
 
 @pytest.mark.parametrize("implementation", ["", "python"])
-def test_servers_remember_the_client(implementation: str) -> None:
+def test_servers_and_taps_remember_the_client(implementation: str) -> None:
     environment = {"COORDWIRE_IMPL": implementation} if implementation else {}
     result = subprocess.run(
         [sys.executable, "-c", _SERVED], capture_output=True, text=True, check=False, timeout=60,
@@ -75,5 +86,5 @@ def test_servers_remember_the_client(implementation: str) -> None:
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
-        "['till-3'] ['till-3', 'till-3']", "[''] ['', '']", "[''] ['', '']",
+        "['till-3'] ['till-3', 'till-3'] 15", "[''] ['', ''] 0", "[''] ['', ''] 0",
     ]  # fmt: skip

@@ -11,6 +11,7 @@ reason, and is reported but doesn't count.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiFacts
 from coordwire.versions import header_version
+from schemas._generate.walk import modules
 from tests.interop.definitions import Definition, Fact, definitions, definitions_at
 from tests.interop.enums import enum_drift, unknown_enums
 from tests.interop.java_oracle import oracle
@@ -67,7 +69,7 @@ def drift(release: Definition) -> Iterator[str]:
         yield f"{name}: api key {release.key}, ours {cls.api_key}"
     lacking = release.versions - set(cls.versions)
     if lacking:
-        yield f"{name}: lacks versions {_shown(lacking)}"
+        yield f"{name}: lacks versions {_shown(lacking)}{_declared(release, lacking)}"
     common = release.versions & set(cls.versions)
     flexible = {version for version in common if version in cls.flexible_versions}
     if flexible != release.flexible & common:
@@ -83,6 +85,20 @@ def drift(release: Definition) -> Iterator[str]:
         listed = {*FACTS[release.key].errors, *ANY_REQUEST}
         yield from (f"{name}: error {error}: lacking" for error in release.errors if error not in listed)
     yield from _fields(f"{name}.", release.fields, cls, common)
+
+
+def _declared(release: Definition, lacking: frozenset[int]) -> str:
+    """What to do where the versions are declared, and were in no release."""
+    first = None if release.key is None else unreleased().get(release.key)
+    is_declared = first is not None and min(lacking) >= first
+    return ", declared as unreleased: see python -m schemas --unreleased" if is_declared else ""
+
+
+@functools.cache
+def unreleased() -> dict[int, int]:
+    """By API key the first version that is declared, and that no release of Kafka had."""
+    apis = (row.api for row in modules())
+    return {api.key: api.unreleased for api in apis if api is not None and api.unreleased is not None}
 
 
 def _api_facts(release: Definition, facts: ApiFacts, common: frozenset[int]) -> Iterator[str]:

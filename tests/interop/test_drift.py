@@ -47,6 +47,14 @@ def member(raw: dict[str, Any], place: int) -> dict[str, Any]:
     return result
 
 
+def test_a_version_that_waits_for_its_release_is_said_to_be_declared() -> None:
+    raw = {"apiKey": 47, "type": "request", "name": "OffsetDeleteRequest", "validVersions": "0-1",
+           "flexibleVersions": "1+", "fields": []}  # fmt: skip
+    assert "OffsetDeleteRequest: lacks versions 1, declared as unreleased" in next(drift(definition(raw)))
+    raw["validVersions"] = "0-2"
+    assert "declared as unreleased" in next(drift(definition(raw)))
+
+
 NEW = {"name": "Why", "type": "int8", "versions": "5+", "taggedVersions": "5+", "tag": 0}
 DOCTORED: list[tuple[Doctor, str]] = [
     (lambda raw: raw.update(validVersions="0-7"), "lacks versions 6-7"),

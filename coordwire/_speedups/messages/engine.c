@@ -51,22 +51,16 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int keep_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
-{
-    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-    return *type == NULL ? -1 : PyModule_AddType(module, *type);
-}
-
 const Py_ssize_t engine_size = sizeof(Engine);
 
 int engine_exec(PyObject *module)
 {
     Engine *engine = PyModule_GetState(module);
-    if (keep_type(module, &program_spec, &engine->program_type) < 0
-        || keep_type(module, &decoder_spec, &engine->decoder_type) < 0
-        || keep_type(module, &encoder_spec, &engine->encoder_type) < 0
-        || keep_type(module, &framer_spec, &engine->framer_type) < 0
-        || keep_type(module, &transcriber_spec, &engine->transcriber_type) < 0
+    if ((engine->program_type = make_type(module, &program_spec)) == NULL
+        || (engine->decoder_type = make_type(module, &decoder_spec)) == NULL
+        || (engine->encoder_type = make_type(module, &encoder_spec)) == NULL
+        || (engine->framer_type = make_type(module, &framer_spec)) == NULL
+        || (engine->transcriber_type = make_type(module, &transcriber_spec)) == NULL
         || add_type(module, &exchange_spec) < 0)
         return -1;
     for (int i = 0; i < SMALLS; i++)
@@ -74,11 +68,10 @@ int engine_exec(PyObject *module)
             return -1;
     if ((engine->interned.empty = PyUnicode_New(0, 0)) == NULL)
         return -1;
-    engine->version = PyUnicode_InternFromString("version");
-    engine->strict = PyUnicode_InternFromString("strict");
-    engine->deviations = PyUnicode_InternFromString("deviations");
-    engine->api_key = PyUnicode_InternFromString("api_key");
-    if (engine->version == NULL || engine->strict == NULL || engine->deviations == NULL || engine->api_key == NULL)
+    if ((engine->version = PyUnicode_InternFromString("version")) == NULL
+        || (engine->strict = PyUnicode_InternFromString("strict")) == NULL
+        || (engine->deviations = PyUnicode_InternFromString("deviations")) == NULL
+        || (engine->api_key = PyUnicode_InternFromString("api_key")) == NULL)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }

@@ -29,28 +29,33 @@ static int find_place(const Exchange *exchange, PyObject *buffer, Place *place)
     return 1;
 }
 
-/* Pass over the frame that was read at the place. */
-static int skip(const Exchange *exchange, PyObject *buffer, const Place *place, PyObject *size)
+/* What a buffer has after the frame that was read at the place: made first, so that passing over cannot fail. */
+typedef struct After {
+    PyObject *chunk, *position; /* owned */
+} After;
+
+/* 0, or -1 with an exception. */
+static int find_after(const Place *place, PyObject *size, After *after)
 {
-    PyObject **chunk = slot_at(buffer, exchange->buffer_offsets[CHUNK]);
-    PyObject **position = slot_at(buffer, exchange->buffer_offsets[POSITION]);
     long long end = place->position + PREFIX + PyLong_AsLongLong(size);
-    PyObject *empty = NULL;
-    if (end == PyBytes_GET_SIZE(place->chunk)) {
-        end = 0;
-        empty = PyBytes_FromStringAndSize(NULL, 0);
-        if (empty == NULL)
-            return -1;
-    }
-    PyObject *next = PyLong_FromLongLong(end);
-    if (next == NULL) {
-        Py_XDECREF(empty);
+    const bool is_last = end == PyBytes_GET_SIZE(place->chunk);
+    after->position = PyLong_FromLongLong(is_last ? 0 : end);
+    if (after->position == NULL)
         return -1;
-    }
-    Py_XSETREF(*position, next);
-    if (empty != NULL)
-        Py_XSETREF(*chunk, empty);
-    return 0;
+    after->chunk = is_last ? PyBytes_FromStringAndSize(NULL, 0) : Py_NewRef(place->chunk);
+    return 0; /* the empty bytes are always there */
+}
+
+static void pass_over(const Exchange *exchange, PyObject *buffer, After *after)
+{
+    Py_XSETREF(*slot_at(buffer, exchange->buffer_offsets[POSITION]), after->position);
+    Py_XSETREF(*slot_at(buffer, exchange->buffer_offsets[CHUNK]), after->chunk);
+}
+
+static void drop_after(After *after)
+{
+    Py_DECREF(after->chunk);
+    Py_DECREF(after->position);
 }
 
 /* An event of two parts, which it takes; NULL with an exception. */
@@ -97,16 +102,21 @@ PyObject *next_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
         Py_DECREF(frame);
         event = Py_NewRef(Py_False);
     } else if (frame != NULL) {
-        PyObject *header = Py_NewRef(part_of(frame, framer, HEADER));
-        PyObject *length = Py_NewRef(part_of(frame, framer, SIZE));
+        PyObject *header = part_of(frame, framer, HEADER), *length = part_of(frame, framer, SIZE); /* the event's */
+        After after;
         event = make_event(exchange->request, exchange->request_offsets, frame, Py_NewRef(Py_True));
-        PyObject *result
-            = event == NULL ? NULL : PyObject_CallMethodOneArg(args[1], exchange->append, header);
-        if (result == NULL || skip(exchange, args[0], &place, length) < 0)
+        if (event != NULL && find_after(&place, length, &after) < 0)
             Py_CLEAR(event);
-        Py_XDECREF(result);
-        Py_DECREF(length);
-        Py_DECREF(header);
+        if (event != NULL) {
+            PyObject *result = PyObject_CallMethodOneArg(args[1], exchange->append, header);
+            if (result != NULL)
+                pass_over(exchange, args[0], &after);
+            else {
+                drop_after(&after);
+                Py_CLEAR(event);
+            }
+            Py_XDECREF(result);
+        }
     }
     Py_DECREF(place.chunk);
     return event;
@@ -155,12 +165,17 @@ PyObject *next_response(PyObject *self, PyObject *const *args, Py_ssize_t count)
         Py_DECREF(frame);
         event = Py_NewRef(Py_False);
     } else if (frame != NULL) {
-        PyObject *length = Py_NewRef(part_of(frame, framer, SIZE));
+        PyObject *length = part_of(frame, framer, SIZE); /* the event's */
+        After after;
         event = make_event(exchange->response, exchange->response_offsets, Py_NewRef(sent), frame);
-        if (event != NULL
-            && (PyDict_DelItem(args[1], number) < 0 || skip(exchange, args[0], &place, length) < 0))
+        if (event != NULL && find_after(&place, length, &after) < 0)
             Py_CLEAR(event);
-        Py_DECREF(length);
+        if (event != NULL && PyDict_DelItem(args[1], number) == 0)
+            pass_over(exchange, args[0], &after);
+        else if (event != NULL) {
+            drop_after(&after);
+            Py_CLEAR(event);
+        }
     }
     Py_XDECREF(sent);
     Py_XDECREF(number);

@@ -20,16 +20,9 @@ PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (!self)
         return NULL;
     self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
-    self->run = own_type(type, "Run");
-    self->body = own_type(type, "Body");
-    self->walk = own_type(type, "Walk");
-    self->opened = own_type(type, "Opened");
-    self->empty = PyTuple_New(0);
-    if (!self->run || !self->body || !self->walk || !self->opened || !self->empty) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    if (find_slots(record, fields, FIELDS, self->slots) < 0) {
+    if (!(self->run = own_type(type, "Run")) || !(self->body = own_type(type, "Body"))
+        || !(self->walk = own_type(type, "Walk")) || !(self->opened = own_type(type, "Opened"))
+        || !(self->empty = PyTuple_New(0)) || find_slots(record, fields, FIELDS, self->slots) < 0) {
         Py_DECREF(self);
         return NULL;
     }

@@ -1,6 +1,7 @@
 """Clients' connections, and what they share.
 
     client_link.py        one connection: bytes to requests, answers to bytes; link_state.py: its states
+    tls_handshakes.py     clients' TLS handshakes
     other_protocols.py    what begins like another protocol; why TLS handshakes fail
     turns.py              which connection works next
     connection_memory.py  the bytes that all connections hold

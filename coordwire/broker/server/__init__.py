@@ -2,7 +2,6 @@
 
 server.py        `Server`: handlers, versions, listener, start and stop
 link.py          one client's connection: bytes to requests, answers to bytes
-tls_handshakes.py  clients' TLS handshakes
 node_answers.py  what is answered without a handler: ApiVersions, Metadata, FindCoordinator
 groups.py        a group coordinator in real time: tickets to answers, deadlines to a timer
 

@@ -112,7 +112,6 @@ class ServerLink(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._peer = self._address = ("", 0)
         self._task: asyncio.Task[None] | None = None
-        self._handshake: asyncio.Task[None] | None = None
         self._ending: asyncio.TimerHandle | None = None
         self._wake: asyncio.Future[None] | None = None
         """What the task waits for: bytes, a grant of memory, or that the client takes its answers."""
@@ -127,10 +126,6 @@ class ServerLink(asyncio.BufferedProtocol):
         """The size of the request that is handled."""
         self._received = self._written = self._spent = 0
         self.held_bytes = 0
-
-    def await_handshake(self, task: asyncio.Task[None]) -> None:
-        """Let a handshake end with the link."""
-        self._handshake = task
 
     # --- the transport's side ---
 
@@ -185,11 +180,9 @@ class ServerLink(asyncio.BufferedProtocol):
         self._wake_up()
 
     def abort(self) -> None:
-        """End the connection or its handshake at once; what was not sent is lost."""
+        """End the connection at once; what was not sent is lost."""
         if self._transport is not None:
             self._transport.abort()
-        elif self._handshake is not None:
-            self._handshake.cancel()
 
     # --- memory ---
 

@@ -19,10 +19,10 @@ from typing import Any, Self, TypeAlias
 
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
+from coordwire.broker.connections.tls_handshakes import accept_tls, listening
 from coordwire.broker.server import node_answers
 from coordwire.broker.server.groups import GROUP_REQUESTS, GroupService
 from coordwire.broker.server.link import Handler, ServedApi, ServerCall, ServerLink
-from coordwire.broker.server.tls_handshakes import accept, listening
 from coordwire.broker.settings.offered_versions import refused_versions
 from coordwire.codec import Request
 from coordwire.coordinator import GroupCoordinator, TopicsImage
@@ -189,7 +189,8 @@ class Server:
         self._listener = listener
         if tls is not None:
             for bound in listener.sockets:
-                self._accepting.add(self.begin(accept(self, listening(bound), tls)))
+                accepting = accept_tls(listening(bound), tls, self._admitted, self.leave)
+                self._accepting.add(self.begin(accepting))
 
     async def stop(self) -> None:
         """End all connections and handshakes; cancel the handlers that wait, and wait for their end. Nothing
@@ -233,6 +234,11 @@ class Server:
 
     def leave(self, link: ServerLink) -> None:
         self._links.pop(link, None)
+
+    def _admitted(self) -> ServerLink | None:
+        """The link of a connection whose handshake begins, which counts from then on."""
+        link = ServerLink(self)
+        return link if self.join(link) else None
 
     def refused_versions(self) -> ApiVersionsResponse:
         offered = self.apis[ApiKey.API_VERSIONS].versions

@@ -30,6 +30,8 @@ MEANT: dict[str, dict[str, Any]] = {
     "DescribeDelegationTokenRequest": {"owners": None},
     "DescribeUserScramCredentialsRequest": {"users": None},
     "DescribeConfigsResource": {"configuration_keys": None},
+    # -1 for the broker's own defaults, from v4 on: CreateTopicsRequest.json
+    "CreatableTopic": {"num_partitions": -1, "replication_factor": -1},
     # null where the controller assigns the replicas: CreatePartitionsRequest.json
     "CreatePartitionsTopic": {"assignments": None},
     # AccessControlEntryFilter.ANY and ResourcePatternFilter.ANY of Kafka's clients

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import argparse
 
-from coordwire.cli.conformance import broker, codec
+from coordwire.cli.conformance import broker, client, codec
 
 VERBS = {
     "broker": "judge a broker by cases, which remove what they make",
+    "client": "judge a client, a process that reports on tasks, by what it sends",
     "codec": "judge a reader and writer of messages, a process that answers lines",
 }
+_KINDS = {"broker": broker, "client": client, "codec": codec}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="KIND", required=True)
     for name, summary in VERBS.items():
         command = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        (broker if name == "broker" else codec).configure(command)
+        _KINDS[name].configure(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    return broker.run(options) if options.verb == "broker" else codec.run(options)
+    status: int = _KINDS[options.verb].run(options)
+    return status

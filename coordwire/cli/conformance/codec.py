@@ -10,9 +10,9 @@ from pathlib import Path
 
 from coordwire.cli import Failure, cluster_options
 from coordwire.cli.conformance import run_options
-from coordwire.conformance.codec.process import CodecDied, CodecProcess
 from coordwire.conformance.codec.run import judged
 from coordwire.conformance.codec.verdicts import Vector, vectors
+from coordwire.conformance.process import AskedProcess, ProcessDied
 from coordwire.conformance.results import KnownFailures, Results
 
 _SIZES = {"": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
@@ -76,16 +76,15 @@ def _vectors(options: argparse.Namespace) -> list[Vector]:
 
 
 async def _run(options: argparse.Namespace, selected: list[Vector], known: KnownFailures) -> Results:
-    codec = CodecProcess(options.program, timeout=options.timeout, memory=options.memory)
+    codec = AskedProcess(options.program, kind="codec", timeout=options.timeout, memory=options.memory)
     try:
         async with codec:
             results = Results(codec.name or "a codec without a name", known, options.only)
             if not codec.memory_is_known:
                 results.notes.append("memory was not measured: this system doesn't report it")
             await run_options.collect(results, judged(codec, selected), len(selected))
-    except CodecDied as error:
-        reason = f"conformance: the codec doesn't start: {error.reason}"
-        raise Failure("\n".join([reason, *error.output.split("\n")]).rstrip()) from None
+    except ProcessDied as error:
+        raise Failure(run_options.not_started("codec", error)) from None
     except OSError as error:
         raise Failure(f"conformance: {options.program[0]}: {error.strerror or error}") from None
     if codec.starts > 1:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
+from coordwire.conformance.process import ProcessDied
 from coordwire.conformance.reports import as_json, as_junit, summary
 from coordwire.conformance.results import CaseResult, KnownFailures, Results
 
@@ -45,6 +46,12 @@ def known_failures(options: argparse.Namespace) -> KnownFailures:
         raise Failure(f"conformance: {options.known}: there is no such file") from None
     except UnicodeDecodeError:
         raise Failure(f"conformance: {options.known}: not UTF-8") from None
+
+
+def not_started(kind: str, error: ProcessDied) -> str:
+    """Why a process can't be started, with the end of its standard error."""
+    reason = f"conformance: the {kind} doesn't start: {error.reason}"
+    return "\n".join([reason, *error.output.split("\n")]).rstrip()
 
 
 async def collect(results: Results, cases: AsyncIterator[CaseResult], total: int) -> None:

@@ -1,4 +1,4 @@
-"""`coordwire simulate`: a group under one of eight designs, in virtual time, with faults by a plan.
+"""`coordwire simulate`: a group under one of ten designs, in virtual time, with faults by a plan.
 
 simulation_story.py   the run as lines for people, and its figures
 sent_lines.py         the messages of a run as lines, and as JSON
@@ -24,7 +24,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.cli import Failure, terminable
-from coordwire.designs import DESIGN_NAMES
+from coordwire.designs import DESIGN_NAMES, KAFKA_DESIGNS
 from coordwire.files.staged import Staged
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "design", metavar="DESIGN", choices=DESIGN_NAMES,
-        help=f"{', '.join(DESIGN_NAMES[:-1])} or {DESIGN_NAMES[-1]} (KIP-848)",
+        help=f"{', '.join(DESIGN_NAMES[:-1])} or {DESIGN_NAMES[-1]} (groups of KIP-848, 932, 1071)",
     )  # fmt: skip
     parser.add_argument("--members", type=int, default=3, metavar="N", help="how many consumers (3)")
     parser.add_argument("--partitions", type=int, default=6, metavar="N", help="of the topic orders (6)")
@@ -91,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     _check("--partitions", options.partitions, MOST_PARTITIONS)
     _check("--brokers", options.brokers, MOST_BROKERS)
     _check("--groups", options.groups, options.members)
+    if options.records and options.design == "share":
+        raise Failure("simulate: --records: members of a share group fetch in a way that is not simulated")
     if options.seeds is not None:
         _check("--seeds", options.seeds, MOST_SEEDS)
         if options.pcap is not None:
@@ -286,7 +288,7 @@ def _plan(options: argparse.Namespace, duration: int, seed: int) -> list[Planned
         raise Failure(f"simulate: --faults: {error.reason}") from None
     nodes = [f"consumer-{number}" for number in range(1, options.members + 1)]
     nodes += [f"coordinator-{number}" for number in range(1, options.brokers + 1)]
-    nodes += ["zookeeper"] if options.design not in ("classic", "consumer") else []
+    nodes += ["zookeeper"] if options.design not in KAFKA_DESIGNS else []
     for fault in plan:
         if fault.kind not in FAULTS:
             kinds = ", ".join(FAULTS[:-1])

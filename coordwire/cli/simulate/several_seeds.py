@@ -96,7 +96,7 @@ def _broken(simulated: SimulatedRun, session_ms: int) -> str:
         return ""
     readers = [len(world.ownership.readers(partition)) for partition in world.ownership.partitions]
     none, several = readers.count(0), sum(number > 1 for number in readers)
-    parts = [(none, "no owner"), (several, "two owners or more")]
+    parts = [(none, "no owner"), (0 if simulated.run.shares else several, "two owners or more")]
     return " and ".join(
         f"{count(number, 'partition')} with {readers_text}" for number, readers_text in parts if number
     )

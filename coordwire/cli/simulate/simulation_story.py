@@ -74,7 +74,7 @@ def lines(
     if len(story) > MOST_LINES:
         yield [(f"   … and {len(story) - MOST_LINES:,} more lines", "odd")]
     yield []
-    rows = list(figures(measures))
+    rows = list(figures(measures, shares=simulated.run.shares))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         yield [(f"   {name:<{width}}  ", "name"), (text, "plain")]
@@ -177,8 +177,9 @@ def _ended(number: int, rebalance: OwnershipRebalance) -> Iterator[_Line]:
 def _spells(simulated: SimulatedRun) -> Iterator[_Line]:
     """Partitions with two owners, and those without one for long, those with the same times together."""
     together: dict[tuple[int, int, tuple[str, ...]], list[OwnershipSpell]] = {}
+    shares = simulated.run.shares
     for spell in simulated.observer.spells:
-        if spell.owners or spell.ended - spell.began >= LONG_MS:
+        if (spell.owners and not shares) or (spell.ended - spell.began >= LONG_MS and not spell.owners):
             together.setdefault((spell.began, spell.ended, spell.owners), []).append(spell)
     longest = sorted(together, key=lambda key: (key[0] - key[1], key))
     listed_spells = longest[:MOST_GAPS]
@@ -212,9 +213,9 @@ def _in_short(partitions: Iterable[object]) -> str:
 # --- the figures ---
 
 
-def figures(measures: RunMeasures) -> Iterator[tuple[str, str]]:
-    """The measures as names and texts."""
-    yield "two owners", f"{measures.duplicated_ms / 1000:,.3f} partition-seconds"
+def figures(measures: RunMeasures, *, shares: bool) -> Iterator[tuple[str, str]]:
+    """The measures as names and texts. shares: as `DesignRun.shares`."""
+    yield "shared" if shares else "two owners", f"{measures.duplicated_ms / 1000:,.3f} partition-seconds"
     if measures.assigned_at is None:
         yield "no owner", "not every partition has had an owner"
     else:

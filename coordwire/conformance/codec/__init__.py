@@ -1,11 +1,11 @@
 """A codec in any language, judged with the vectors of the archive.
 
-    process.py    the codec as a process: a line of JSON a request, a line an answer
     verdicts.py   the archive's files; an answer against what Apache Kafka said
     run.py        all of a run
 
-A request is `{"do": "read", "api_key", "api", "direction", "version", "hex"}`, or "write" with "json" instead
-of "hex"; the first is `{"do": "name"}`. An answer is one of
+The codec is a process that is asked by lines of JSON. A request is `{"do": "read", "api_key", "api",
+"direction", "version", "hex"}`, or "write" with "json" instead of "hex"; the first is `{"do": "name"}`. An
+answer is one of
 
     {"name": "…"}                 to the first: the codec with its version
     {"hex": "…", "json": {…}}     read, and written again; either or both may be missing

@@ -11,29 +11,29 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from coordwire.conformance.codec.process import CodecDied, CodecProcess
 from coordwire.conformance.codec.verdicts import Judgement, Vector, reading, together, writing
+from coordwire.conformance.process import AskedProcess, ProcessDied
 from coordwire.conformance.results import CaseResult, CaseVerdict
 
 SLACK = 256 << 20
 """Bytes beyond the rule that a peak may grow by at a request."""
 
 
-async def judged(codec: CodecProcess, vectors: Iterable[Vector]) -> AsyncIterator[CaseResult]:
+async def judged(codec: AskedProcess, vectors: Iterable[Vector]) -> AsyncIterator[CaseResult]:
     """The result of each vector. Raises `OSError` where the codec can't be started."""
     for vector in vectors:
         start = time.perf_counter()
         output = ""
         try:
             verdict, reason = await _judgement(codec, vector)
-        except CodecDied as error:
+        except ProcessDied as error:
             verdict, reason = CaseVerdict.FAIL, error.reason
         if verdict is CaseVerdict.FAIL:
             output = codec.output()
         yield CaseResult(vector["id"], verdict, reason, time.perf_counter() - start, output=output)
 
 
-async def _judgement(codec: CodecProcess, vector: Vector) -> Judgement:
+async def _judgement(codec: AskedProcess, vector: Vector) -> Judgement:
     read = reading(vector, await codec.ask(_request(vector, "read", "hex")))
     if vector["id"].startswith("messages/") and "unknown_tags" not in vector:
         read = together(read, writing(vector, await codec.ask(_request(vector, "write", "json"))))

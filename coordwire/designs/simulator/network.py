@@ -24,17 +24,38 @@ from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import Event, RequestReceived
 from coordwire.designs.simulator.tap import TapRecord
+from coordwire.errors import counted
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator.world import World
 
 
 class Process:
-    """One process, from its start to its crash. Every method may be left out."""
+    """One process, from its start to its crash. Every method may be left out.
+
+    >>> from coordwire.designs.simulator import Process, World
+    >>> class Beacon(Process):
+    ...     def start(self, node):
+    ...         super().start(node)
+    ...         node.set_timer("light", node.now + 500)
+    ...     def on_timer(self, key):
+    ...         print(key, self.node.now)
+    >>> world = World()
+    >>> node = world.add("tower", Beacon, at=1_000)
+    >>> world.run(2_000)
+    light 1500
+    True
+    >>> node.process
+    <Beacon on tower>
+    """
 
     node: SimulatedNode
     keeps_no_offsets = False
     """Whether its design says nothing of where offsets are kept: `MessageFlow` keeps them."""
+
+    def __repr__(self) -> str:
+        node = getattr(self, "node", None)
+        return f"<{type(self).__name__} {'not started' if node is None else f'on {node.name}'}>"
 
     def start(self, node: SimulatedNode) -> None:
         """The process begins on its node."""
@@ -79,7 +100,21 @@ _PORTS = 28_000
 
 
 class SimulatedNode:
-    """A host with one process. disk: what survives a crash. boots: how often the process was started."""
+    """A host with one process. disk: what survives a crash. boots: how often the process was started.
+
+    >>> from coordwire.designs.simulator import Process, World, parse_faults
+    >>> world = World()
+    >>> node = world.add("server", Process)
+    >>> world.plan(parse_faults("1s crash server for 2s; 5s freeze server for 1s"))
+    >>> for time in (500, 1_500, 5_500, 9_000):
+    ...     world.run(time) and print(time, node)
+    500 <SimulatedNode server: up, 0 links>
+    1500 <SimulatedNode server: down, 0 links>
+    5500 <SimulatedNode server: frozen, 0 links>
+    9000 <SimulatedNode server: up, 0 links>
+    >>> node.boots, node.started_at
+    (2, [0, 3000])
+    """
 
     def __init__(
         self, world: World, name: str, number: int, factory: Callable[[], Process], port: int
@@ -101,6 +136,10 @@ class SimulatedNode:
         self._queued: dict[str, int] = {}
         self._frozen = False
         self._missed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+
+    def __repr__(self) -> str:
+        state = "frozen" if self._frozen else "up" if self.is_up else "down"
+        return f"<SimulatedNode {self.name}: {state}, {counted(len(self.links), 'link')}>"
 
     # --- what a process asks for ---
 
@@ -202,6 +241,29 @@ class Link:
     number: the same for both ends; 0 until it is open. peer: the other node's name. address: of this end;
     `peer_address` of the other. connection: what reads its bytes, None where the process does that itself.
     context: whatever the process wants to keep with it.
+
+    >>> from coordwire.designs.simulator import Process, World
+    >>> class Echo(Process):
+    ...     def on_bytes(self, link, data):
+    ...         link.send(data)
+    >>> class Caller(Process):
+    ...     def on_open(self, link):
+    ...         link.send(b"hello")
+    ...     def on_bytes(self, link, data):
+    ...         print(self.node.now, data)
+    >>> world = World(latency=(2, 2))
+    >>> _ = world.add("server", Echo)
+    >>> client = world.add("client", Caller)
+    >>> world.run(0)
+    True
+    >>> link = client.connect("server")
+    >>> link
+    <Link client to server: not open>
+    >>> world.run(100)
+    8 b'hello'
+    True
+    >>> link
+    <Link client to server: open>
     """
 
     __slots__ = (
@@ -222,6 +284,9 @@ class Link:
         self.peer_link: Link | None = None
         self.blocked: deque[bytes | None] = deque()
         self._last = 0
+
+    def __repr__(self) -> str:
+        return f"<Link {self.node.name} to {self.peer}: {'open' if self.is_open else 'not open'}>"
 
     def send_message(
         self, message: Message, *, version: int | None = None, request: RequestReceived | None = None

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Literal, TypeAlias
 
+from coordwire.errors import counted
+
 OwnershipChange: TypeAlias = Literal["take", "release", "suspend", "resume", "miss", "reach"]
 """What an owner does, or what happens to it, with a partition. miss, reach: its leader is out of reach, or in
 it again."""
@@ -24,6 +26,21 @@ class Ownership:
     after each change with the owner, the partition, the change, and how many owners read the partition
     before and after it. assigned_at: when each partition had had an owner for the first time. reaches:
     whether an owner could fetch a partition now; None: each could.
+
+    >>> from coordwire.designs.simulator import Ownership
+    >>> time = 0
+    >>> ownership = Ownership(lambda: time)
+    >>> ownership.know(["orders-0"])
+    >>> time = 1_000
+    >>> ownership.take("a", "orders-0")
+    >>> time = 3_000
+    >>> ownership.take("b", "orders-0")
+    >>> time = 3_500
+    >>> ownership.release("a", "orders-0")
+    >>> ownership.orphaned_ms, ownership.duplicated_ms, ownership.owners("orders-0")
+    (1000, 500, ['b'])
+    >>> ownership
+    <Ownership of 1 partition: 0 without a reader, 0 further readers>
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -42,6 +59,10 @@ class Ownership:
         self.watch: Callable[[Hashable], None] | None = None
         self.observe: Callable[[str, Hashable, OwnershipChange, int, int], None] | None = None
         self.reaches: Callable[[str, Hashable], bool] | None = None
+
+    def __repr__(self) -> str:
+        readers = f"{self._orphans} without a reader, {counted(self._duplicates, 'further reader')}"
+        return f"<Ownership of {counted(len(self._owners), 'partition')}: {readers}>"
 
     def know(self, partitions: Iterable[Hashable]) -> None:
         """These partitions exist; each is an orphan until an owner takes it."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO, Literal, NamedTuple
 
+from coordwire.errors import counted
+
 EPOCH_MS = 1_790_000_000_000
 """What the simulation's time 0 is in a capture file, in milliseconds since 1970."""
 
@@ -41,7 +43,18 @@ class TapRecord(NamedTuple):
 
 
 class TapRecords(list[TapRecord]):
-    """A tap that keeps what it sees."""
+    """A tap that keeps what it sees.
+
+    >>> from coordwire.designs.simulator import TapRecords, World
+    >>> from coordwire.designs.simulator.runs import add_design
+    >>> records = TapRecords()
+    >>> world = World(tap=records)
+    >>> design = add_design(world, "classic", members=1)
+    >>> world.run(5_000)
+    True
+    >>> sorted({record.kind for record in records})
+    ['close', 'data', 'open']
+    """
 
     def __call__(self, record: TapRecord) -> None:
         self.append(record)
@@ -60,7 +73,24 @@ class _Ends:
 
 
 class PcapWriter:
-    """A tap that writes a capture file: Ethernet, IPv4 and TCP around the bytes. packets: their number."""
+    """A tap that writes a capture file: Ethernet, IPv4 and TCP around the bytes. packets: their number.
+
+    >>> import io
+    >>> from coordwire.capture import Capture
+    >>> from coordwire.designs.simulator import PcapWriter, World
+    >>> from coordwire.designs.simulator.runs import add_design
+    >>> file = io.BytesIO()
+    >>> world = World(tap=PcapWriter(file))
+    >>> design = add_design(world, "consumer", members=1)
+    >>> world.run(5_000)
+    True
+    >>> frames = Capture(io.BytesIO(file.getvalue()), "run").entries()
+    >>> next(frames).api_name
+    'FindCoordinator'
+    """
+
+    def __repr__(self) -> str:
+        return f"<PcapWriter: {counted(self.packets, 'packet')} of {counted(len(self._links), 'link')}>"
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
 from coordwire.designs.simulator.tap import TapRecord
+from coordwire.errors import counted
 from coordwire.testing.fault_plans import (
     FaultEnd,
     Paths,
@@ -79,7 +80,20 @@ class World:
     """latency: of one way; a link's bytes arrive in order whatever it is. tap: sees what a capture would.
     sent: keeps what processes send each other. messages: those that consumers read, if any are simulated.
     paths: the faults of the network. on_reach: called when nodes can, or cannot, reach each other from now
-    on."""
+    on.
+
+    >>> from coordwire.designs.simulator import World, parse_faults
+    >>> from coordwire.designs.simulator.runs import add_design
+    >>> world = World(seed=7)
+    >>> design = add_design(world, "consumer", members=2, partitions=4)
+    >>> world.plan(parse_faults("15s crash consumer-2"))
+    >>> world.run(30_000)
+    True
+    >>> world
+    <World at 30,000 ms: 4 nodes, 1 fault>
+    >>> world.ownership.owners(("group", "orders", 3))
+    ['consumer-1']
+    """
 
     def __init__(
         self,
@@ -104,6 +118,10 @@ class World:
         self._spread = most - self._least + 1
         self._random = Random(f"{seed}/network").random
         self._links = 0
+
+    def __repr__(self) -> str:
+        faults = counted(len(self.faults), "fault")
+        return f"<World at {self.now:,} ms: {counted(len(self.nodes), 'node')}, {faults}>"
 
     @property
     def now(self) -> int:

@@ -9,6 +9,7 @@
 
     decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
     runs.py           a run, a run twice, a plan of faults that is shrunk
+    given.py          arguments that Hypothesis draws
     summary.py        what all seeds have shown
     world.py          one run: the test's face
     processes.py      processes: how they start, end, stop and are killed
@@ -16,10 +17,12 @@
     kafka.py          the fixture kafka, with its broker in the world's loop
     database.py       a simulated database
     faults.py         plans of faults: their text, how a seed draws them, what they do
+    load.py           how close together orders come, and what is slow
     checkers.py       what must hold
     order.py          the order of ready tasks, where another than asyncio's is asked for
     network.py        connections in memory
     tls.py            their TLS
+    asserted.py       what an assertion without a text says
     unawaited.py      coroutines that nothing awaited
     loop.py           the event loop
     threads.py        the threads of a world that allows them

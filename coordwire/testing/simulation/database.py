@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from random import Random
@@ -28,7 +29,8 @@ _Answer = TypeVar("_Answer")
 
 
 class Database:
-    """A database. rows: its content; name: of its machine, by which faults find it.
+    """A database. rows: its content; name: of its machine, by which faults find it; usual: gives the seconds
+    that an answer takes at present.
 
     >>> from coordwire.testing.simulation import Simulation
     >>> async def test(kafka, world):
@@ -38,16 +40,16 @@ class Database:
     3 <Database books: 1 rows>
     """
 
-    def __init__(self, network: Network, seed: int, name: str, usual: float) -> None:
+    def __init__(self, network: Network, seed: int, name: str, usual: Callable[[], float]) -> None:
         self.name = name
         self.rows: dict[Any, Any] = {}
         self._network = network
         self._random = Random(f"database/{name}/{seed}")
         self._usual = usual
         self._numbers = count()
-        self._requests: dict[int, Callable[[dict[Any, Any]], Any]] = {}
+        self._requests: dict[int, _Request] = {}
+        """Those that were not carried out, or not yet."""
         self._clients: dict[LoopProcess | None, _Client] = {}
-        self._answers: dict[int, tuple[Any, BaseException | None]] = {}
         machine = network.add(name)
         # Its connections belong to no process.
         self._port = Context().run(network.listen_at, machine, partial(_Session, self))
@@ -62,20 +64,18 @@ class Database:
         `TimeoutError` where the connection fails, after which the work may be done or not.
         """
         number = next(self._numbers)
-        self._requests[number] = work
-        try:
-            async with asyncio.timeout(within):
-                client = await self._connected()
-                try:
-                    await client.ask(number)
-                except asyncio.CancelledError:  # also when the time is over
-                    client.close()
-                    raise
-        finally:
-            answer, error = self._answers.pop(number, (None, None))
-        if error is not None:
-            raise error
-        return cast("_Answer", answer)
+        request = _Request(work)
+        async with asyncio.timeout(within):
+            client = await self._connected()
+            self._requests[number] = request
+            try:
+                await client.ask(number)
+            except asyncio.CancelledError:  # also when the time is over
+                client.close()
+                raise
+        if request.error is not None:
+            raise request.error
+        return cast("_Answer", request.answer)
 
     async def _connected(self) -> _Client:
         """The connection of the process that asks."""
@@ -83,22 +83,34 @@ class Database:
         client = self._clients.get(process)
         if client is None or client.is_lost:
             loop = self._network.loop
+            self._clients = {
+                process: client for process, client in self._clients.items() if not client.is_lost
+            }
             _, protocol = await loop.create_connection(_Client, self.name, self._port)
             client = self._clients[process] = cast("_Client", protocol)
         return client
 
     def answer_later(self, number: int, transport: asyncio.Transport) -> None:
         """Carry a request out when its time has passed."""
-        delay = self._usual * self._random.uniform(0.5, 1.5)
+        delay = self._usual() * self._random.uniform(0.5, 1.5)
         self._network.loop.call_later(delay, self._answer, number, transport)
 
     def _answer(self, number: int, transport: asyncio.Transport) -> None:
-        work = self._requests.pop(number)
+        request = self._requests.pop(number)
         try:
-            self._answers[number] = work(self.rows), None
+            request.answer = request.work(self.rows)
         except Exception as error:
-            self._answers[number] = None, error
+            request.error = error
         transport.write(number.to_bytes(_NUMBER))
+
+
+@dataclass(slots=True)
+class _Request:
+    """What is asked, and what it has given once it was carried out."""
+
+    work: Callable[[dict[Any, Any]], Any]
+    answer: Any = None
+    error: BaseException | None = None
 
 
 class _Numbers(asyncio.Protocol):

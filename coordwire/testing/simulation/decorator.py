@@ -53,12 +53,16 @@ _LOG_LINES = 60
 _SHOWN_LINES = 12
 """So many lines of the log, and of the groups, are shown where a file has all of them."""
 
+_HEAD = "── "
+"""Before the name of a group, where its story begins."""
+
 _CLOCK = re.compile(r"(?<!\S)(\d\d):(\d\d):(\d\d\.\d{3})(?!\S)")
 
 _PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
 """Those that a report names, if they are in use: what a seed does depends on their versions."""
 
-_Function = Callable[..., Coroutine[Any, Any, object]]
+_Function = Callable[..., Coroutine[Any, Any, object] | None]
+"""None is what `@given` declares."""
 
 
 class SimulationFailed(AssertionError):
@@ -150,6 +154,12 @@ def kafka_simulation(
     )
 
     def decorate(function: _Function) -> Callable[..., None]:
+        drawn_values = None
+        if getattr(function, "is_hypothesis_test", False):
+            from coordwire.testing.simulation.given import DrawnValues  # Hypothesis need not be installed
+
+            drawn_values = DrawnValues(function)
+            function = drawn_values.function
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"expected a coroutine function (async def), got {function!r}")
         parameters = inspect.signature(function).parameters
@@ -163,8 +173,8 @@ def kafka_simulation(
             if options.code is None:
                 options = replace(options, code=Path(inspect.getfile(function)).parent)
 
-            async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
-                await function(kafka=kafka, world=world, **fixtures)
+            async def test(kafka: SimulatedKafka, world: SimulatedWorld, **values: Any) -> None:
+                await function(kafka=kafka, world=world, **fixtures, **values)
 
             simulation = Simulation(
                 test=test,
@@ -176,6 +186,7 @@ def kafka_simulation(
                 limit=limit,
                 cooldown=cooldown,
                 reorder=reorder,
+                drawn_values=drawn_values,
             )
             summary = _run(
                 simulation,
@@ -192,9 +203,8 @@ def kafka_simulation(
             if failures := summary.failures(patterns, is_whole=is_whole):
                 raise SimulationFailed("\n\n\n".join(failures))
 
-        fixtures_wanted = [
-            parameter for name, parameter in parameters.items() if name not in ("kafka", "world")
-        ]
+        filled = {"kafka", "world", *(() if drawn_values is None else drawn_values.names)}
+        fixtures_wanted = [parameter for name, parameter in parameters.items() if name not in filled]
         own = inspect.Parameter(FIXTURE, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         run_all.__signature__ = inspect.Signature([own, *fixtures_wanted])  # type: ignore[attr-defined]
         return run_all
@@ -299,29 +309,43 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         shrunk.reason,
         "",
         *_calls_and_plan(failed, shrunk),
+        *_values(shrunk),
         "",
         *_commands(failed, shrunk, options),
     ]
     story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
-    parts = (
-        ("Records that were processed more than once", [*shrunk.repeated]),
-        ("The groups, in seconds of virtual time", [*map(_in_seconds, story)]),
-        ("The log", [*shrunk.log_lines]),
-    )
+    parts = {
+        "Records that were processed more than once": [*shrunk.repeated],
+        "The groups, in seconds of virtual time": [*map(_in_seconds, story)],
+        "The log": [*shrunk.log_lines],
+    }
     if options.folder is None:
-        lines += [line for title, content in parts for line in _part(title, content, _LOG_LINES)]
+        lines += [line for title, content in parts.items() for line in _part(title, content, _LOG_LINES)]
         return "\n".join(lines)
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"seed-{failed.seed}.txt"
-    for title, content in parts:
-        lines += _part(title, content, _SHOWN_LINES)
-    path.write_text("\n".join([*lines, *(line for part in parts for line in _part(*part, len(part[1])))]))
+    for title, content in parts.items():
+        lines += _part(title, _concerned(content, shrunk.reason), _SHOWN_LINES)
+    all_lines = [line for part in parts.items() for line in _part(*part, len(part[1]))]
+    path.write_text("\n".join([*lines, *all_lines]))
     lines += ["", "All of it:", f"    {path}"]
     if options.folder is not None and shrunk.pcapng is not None:
         path = options.folder / f"seed-{failed.seed}.pcapng"
         path.write_bytes(shrunk.pcapng())
         lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
     return "\n".join(lines)
+
+
+def _concerned(lines: list[str], reason: str) -> list[str]:
+    """The stories of the groups that a reason names; all lines, if there are none."""
+    stories, is_named = [], False
+    for line in lines:
+        if line.startswith(_HEAD):
+            name = line.removeprefix(_HEAD).partition(" ")[0]
+            is_named = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", reason) is not None
+        if is_named:
+            stories.append(line)
+    return stories or lines
 
 
 def _in_seconds(line: str) -> str:
@@ -355,6 +379,17 @@ def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:
     return [*lines, f"With {faults_text}{alone}:", "", plan_text(shrunk.plan, "    ").rstrip()]
 
 
+def _values(shrunk: RunOutcome) -> list[str]:
+    """The arguments that were drawn."""
+    if not shrunk.values:
+        return []
+    lines = [
+        line if line == own else f"{line} (the seed draws {own.partition(' = ')[2]})"
+        for line, own in zip(shrunk.values, shrunk.own_values or shrunk.values, strict=True)
+    ]
+    return ["", "With these values:", "", *(f"    {line}" for line in lines)]
+
+
 def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> list[str]:
     """How the seed runs again, and with what it gives the same bytes."""
     lines = []
@@ -365,13 +400,18 @@ def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> li
             lines.append("and with the faults above alone:")
             lines.append(f"    {options.command} --kafka-seeds {failed.seed} --kafka-faults '{text}'")
         lines.append("")
-    return [*lines, f"This was {', '.join(_versions(options.code))}."]
+    packages = (*_PACKAGES, "hypothesis") if shrunk.values else _PACKAGES
+    lines.append(f"This was {', '.join(_versions(options.code, packages))}.")
+    if not is_hash_seed_of(failed.seed):
+        order = f"PYTHONHASHSEED={hash_seed_of(failed.seed)}"
+        lines.append(f"Its order of hashes was another than the seed's, which pytest has, or {order}.")
+    return lines
 
 
-def _versions(code: Path | None) -> list[str]:
+def _versions(code: Path | None, packages: Iterable[str] = _PACKAGES) -> list[str]:
     """What a seed's bytes depend on: the commit of the code, if git knows it, Python, and packages."""
     versions = [f"Python {platform.python_version()}"]
-    for name in _PACKAGES:
+    for name in packages:
         if name.replace("kafka-python", "kafka") in sys.modules:
             with suppress(PackageNotFoundError):
                 versions.append(f"{name} {version(name)}")

@@ -16,6 +16,7 @@
     80s inject broker-* OffsetCommit error=NOT_COORDINATOR times=2      a rule of coordwire.broker.injection
     90s stop orders-* for 20s              each in turn gets SIGTERM, and starts again when it has ended
     95s stop orders-1 22 for 20s           the same after 22 more awaits of its own code
+    0ms load orders 10ms 4; 20s busy * 25 for 10s       the load, which is in load.py
 
 Strategy: the language is that of `fault_plans`, with rules of the broker's faults after `inject`. A seed
 draws how many faults there are and when; what each is it draws when the time has come, among what is there
@@ -45,6 +46,7 @@ from coordwire.testing.fault_plans import (
     parse_time,
 )
 from coordwire.testing.simulation.checkers import Violation
+from coordwire.testing.simulation.load import LOADS, Load
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.world import SimulatedWorld
@@ -56,6 +58,7 @@ KINDS = {
     "processes": ("crash", "freeze", "skew", "stop"),
     "brokers": ("crash-node", "freeze-node", "coordinate", "lead", "fill", "fail"),
     "requests": ("inject",),
+    "load": LOADS,
 }
 """What a seed draws, by the groups' names."""
 
@@ -136,7 +139,7 @@ def parse_plan(text: str) -> list[PlannedFault]:
 
 
 class FaultDriver:
-    """The faults of one world. inflicted: those that happened, as a plan."""
+    """The faults of one world, and its load. inflicted: those that happened, as a plan."""
 
     def __init__(
         self, world: SimulatedWorld, faults: Iterable[PlannedFault] | DrawnFaults, seed: int
@@ -152,17 +155,20 @@ class FaultDriver:
         self._over: asyncio.Future[None] = world.loop.create_future()
         self._open: dict[int, FaultEnd] = {}
         self._opened = 0
+        until = faults.until if isinstance(faults, DrawnFaults) and "load" in faults.kinds else None
+        planned = () if isinstance(faults, DrawnFaults) else tuple(faults)
+        self.load = Load(seed, planned, until, world.loop.time, self._happened)
         if isinstance(faults, DrawnFaults):
             self._draws = faults
+            self._kinds = [kind for group in faults.kinds for kind in KINDS[group] if kind not in LOADS]
             last = int((faults.until - _LEAST) * 1000)
             self._ends = faults.until
-            self._remaining = self._random.randint(1, faults.most)
+            self._remaining = self._random.randint(1, faults.most) if self._kinds else 0
             for _ in range(self._remaining):
                 world.loop.call_exactly(self._random.randrange(500, last) / 1000, self._draw_when_due)
-        else:
-            for fault in faults:
-                end = fault.at + (fault.duration or 0)
-                self._ends = max(self._ends, end / 1000)
+        for fault in planned:
+            self._ends = max(self._ends, (fault.at + (fault.duration or 0)) / 1000)
+            if fault.kind not in LOADS:
                 world.loop.call_exactly(fault.at / 1000, self._inflict, fault)
 
     @property
@@ -185,9 +191,13 @@ class FaultDriver:
         world = self._world
         nodes = [f"broker-{number}" for number in world.nodes]
         processes = [service.name for service in world.services("*")]
-        for fault in self.inflicted:
+        for fault in (*self.inflicted, *self.load.unmet):
             if fault.kind in _OF_NODES:
                 names = nodes
+            elif fault.kind == "load":
+                names = sorted(self.load.names)
+            elif fault.kind == "busy":
+                names = [*processes, "test", *world.databases]
             elif fault.kind in ("skew", "stop"):
                 names = processes
             elif fault.kind in ("crash", "freeze"):
@@ -221,8 +231,7 @@ class FaultDriver:
         now = round(world.loop.now * 1000)
         last = int(self._draws.until * 1000)
         duration = min(random.choice((300, 2_000, 8_000, 20_000, 45_000)), max(last - now, 100))
-        kinds = [kind for group in self._draws.kinds for kind in KINDS[group]]
-        kind = random.choice(kinds)
+        kind = random.choice(self._kinds)
         nodes = [f"broker-{number}" for number in world.nodes]
         process = random.choice(world.clients)
         node = random.choice([*nodes, "broker-*"])
@@ -272,8 +281,7 @@ class FaultDriver:
 
     def _inflict(self, fault: PlannedFault) -> None:
         world = self._world
-        self.inflicted.append(fault)
-        world.happened("fault", str(fault))
+        self._happened(fault)
         ends = self._begin(fault)
         if fault.kind == "stop":
             self._world.loop.create_task(self._stop(fault), name=str(fault), context=Context())
@@ -285,6 +293,10 @@ class FaultDriver:
         for end in ends:
             key = self._keep([end])
             world.loop.call_exactly(world.loop.now + fault.duration / 1000, self._end, key)
+
+    def _happened(self, fault: PlannedFault) -> None:
+        self.inflicted.append(fault)
+        self._world.happened("fault", str(fault))
 
     def _keep(self, ends: list[FaultEnd]) -> int:
         for end in ends:

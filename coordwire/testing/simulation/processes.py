@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
+from coordwire.testing.simulation.asserted import failure_of
 from coordwire.testing.simulation.checkers import Violation
 from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, is_own, place_of
 from coordwire.testing.simulation.network import Host
@@ -127,11 +128,11 @@ class Service:
             await self._function()
         except asyncio.CancelledError as cancelled:
             error = None if self._is_stopping else cancelled
-        except AssertionError as failure:
-            world.fail(failure)
-            return
         except Exception as raised:
             error = raised
+            if isinstance(failure_of(error), AssertionError):
+                world.fail(error)
+                return
         self.last_error = error
         if error is not None:
             log.warning("%s has ended by %r", self.name, error)

@@ -12,18 +12,26 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import dropwhile, zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from coordwire.broker.harness import Traffic
 from coordwire.errors import CoordwireError
 from coordwire.testing.fault_plans import PlannedFault, written_faults
+from coordwire.testing.simulation.asserted import assertion_text
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
 from coordwire.testing.simulation.faults import DrawnFaults, parse_plan
-from coordwire.testing.simulation.surroundings import entered, installed, is_outside
+from coordwire.testing.simulation.surroundings import entered, installed, is_outside, unheard
+from coordwire.testing.simulation.trace import without_addresses
 from coordwire.testing.simulation.world import SimulatedWorld, Test
+
+if TYPE_CHECKING:
+    from coordwire.testing.simulation.given import DrawnValues
 
 __all__ = [
     "HASH_BLOCK",
@@ -53,12 +61,13 @@ class Nondeterminism(CoordwireError):
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How a run has ended. digest: of its trace; events: in it; seconds: of virtual time; plan: the faults
-    that happened; lines: the trace, if it was kept; reached: what `world.sometimes` was asked about, and
-    whether it held.
+    that happened; lines: the trace, if it was kept; reached: what `world.sometimes`, `always` and
+    `eventually` were asked about, and whether it held.
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
     failed, the last two as functions that make them; repeated: the records that it marked as processed more
-    than once; unfaulted: the reason of a failure without any fault, if that is another one.
+    than once; unfaulted: the reason of a failure without any fault, if that is another one. values: those of
+    a test with `@given`, as lines; own_values: those that the seed draws, where they were shrunk.
     """
 
     seed: int
@@ -71,6 +80,8 @@ class RunOutcome:
     log_lines: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     unfaulted: str = ""
+    values: tuple[str, ...] = ()
+    own_values: tuple[str, ...] = ()
     lines: tuple[str, ...] | None = None
     pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
@@ -156,7 +167,10 @@ def read_faults(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """A test, and the worlds that it runs in. Its arguments are those of `SimulatedWorld`."""
+    """A test, and the worlds that it runs in. Its arguments are those of `SimulatedWorld`.
+
+    drawn_values: arguments of the test that seeds draw; values: these instead.
+    """
 
     test: Test
     faults: DrawnFaults | Sequence[PlannedFault] = ()
@@ -167,13 +181,20 @@ class Simulation:
     limit: float = 86_400.0
     cooldown: float = 120.0
     reorder: int = 0
+    drawn_values: DrawnValues | None = None
+    values: Mapping[str, Any] | None = None
 
     def run(self, seed: int, *, keep_trace: bool = False, keep_frames: bool = False) -> RunOutcome:
         """One run. keep_frames: the failure has those of the test's own code, for a debugger."""
+        values = self.values or {}
+        if self.values is None and self.drawn_values is not None:
+            values = self.drawn_values.draw(seed)
         with installed():
-            return self._run(seed, keep_trace, keep_frames)
+            outcome = self._run(seed, values, keep_trace, keep_frames)
+        return replace(outcome, values=tuple(f"{name} = {values[name]!r}" for name in sorted(values)))
 
-    def _run(self, seed: int, keep_trace: bool, keep_frames: bool) -> RunOutcome:
+    def _run(self, seed: int, values: Mapping[str, Any], keep_trace: bool, keep_frames: bool) -> RunOutcome:
+        test = partial(self.test, **deepcopy(dict(values)))  # which may change them
         world = SimulatedWorld(
             seed,
             faults=self.faults,
@@ -187,30 +208,11 @@ class Simulation:
             keep_trace=keep_trace,
         )
         with entered(world, seed):
-            world.run(self.test)
-        trace = world.trace
-        outcome = RunOutcome(
-            seed,
-            trace.digest,
-            trace.count,
-            world.now,
-            tuple(world.driver.inflicted) if hasattr(world, "driver") else (),
-            lines=None if trace.lines is None else tuple(trace.lines),
-            reached=world.reached,
-        )
-        if world.failure is None:
-            return outcome
-        kafka = world.kafka if hasattr(world, "kafka") else None
-        calls = _calls(world.failure, keep_frames)
-        return replace(
-            outcome,
-            failure=world.failure,
-            calls=calls,
-            log_lines=tuple(world.log_lines),
-            repeated=tuple(world.repeated),
-            pcapng=None if kafka is None else kafka.traffic.pcapng,
-            timeline=None if kafka is None else kafka.timeline,
-        )
+            world.run(test)
+        with unheard():
+            outcome = _outcome_of(world, keep_frames)
+            del world, test  # and what its coroutines do when they are closed
+        return outcome
 
     def check(self, seed: int) -> RunOutcome:
         """Run a seed twice. Raises `Nondeterminism` where the runs differ."""
@@ -226,7 +228,25 @@ class Simulation:
         return replace(first, lines=None)
 
     def shrink(self, failed: RunOutcome, *, runs: int = _SHRINKS) -> RunOutcome:
-        """The run with the fewest faults that fails in the same way, of those that were tried."""
+        """The run with the fewest faults that fails in the same way, of those that were tried; then the one
+        with the simplest values, of which there are twice as many tries."""
+        best = self._shrink_plan(failed, runs)
+        if self.drawn_values is None or self.values is not None:
+            return best
+        remaining = 2 * runs
+
+        def fails(values: Mapping[str, Any]) -> bool:
+            nonlocal remaining
+            remaining -= 1
+            return remaining >= 0 and with_plan(values).kind == failed.kind
+
+        def with_plan(values: Mapping[str, Any]) -> RunOutcome:
+            return replace(self, faults=best.plan, values=values).run(failed.seed)
+
+        simplest = with_plan(self.drawn_values.shrink(failed.seed, fails))
+        return replace(simplest, plan=best.plan, unfaulted=best.unfaulted, own_values=failed.values)
+
+    def _shrink_plan(self, failed: RunOutcome, runs: int) -> RunOutcome:
         best = failed
         remaining = runs
         unfaulted = ""
@@ -236,11 +256,11 @@ class Simulation:
             if remaining <= 0:
                 return False
             remaining -= 1
-            outcome = replace(self, faults=sorted(plan, key=lambda fault: fault.at)).run(failed.seed)
+            outcome = replace(self, faults=_by_time(plan)).run(failed.seed)
             if outcome.failure is None or outcome.kind != failed.kind:
                 unfaulted = outcome.reason if outcome.failure is not None and not plan else unfaulted
                 return False
-            best = replace(outcome, plan=tuple(sorted(plan, key=lambda fault: fault.at)), unfaulted=unfaulted)
+            best = replace(outcome, plan=_by_time(plan), unfaulted=unfaulted)
             return True
 
         if not failed.plan or not (try_plan([]) or try_plan(failed.plan)):
@@ -266,10 +286,45 @@ class Simulation:
                     break
         for number in range(len(best.plan)):
             fault = best.plan[number]
-            rounded = max(fault.at // 1_000 * 1_000, 1_000)
-            if rounded != fault.at:
-                try_plan(_with(best.plan, number, replace(fault, at=rounded)))
+            simpler = _simpler(fault)
+            if simpler != fault:
+                try_plan(_with(best.plan, number, simpler))
         return best
+
+
+def _outcome_of(world: SimulatedWorld, keep_frames: bool) -> RunOutcome:
+    trace, failure = world.trace, world.failure
+    outcome = RunOutcome(
+        world.seed,
+        trace.digest,
+        trace.count,
+        world.now,
+        _by_time(world.driver.inflicted) if hasattr(world, "driver") else (),
+        lines=None if trace.lines is None else tuple(trace.lines),
+        reached=world.reached,
+    )
+    if failure is None:
+        return outcome
+    if isinstance(failure, AssertionError) and not str(failure):
+        text = assertion_text(failure.__traceback__, is_outside)
+        failure.args = (without_addresses(text),) if text else ()
+    traffic = world.kafka.traffic if hasattr(world, "kafka") else None  # which does not keep the world
+    return replace(
+        outcome,
+        failure=failure,
+        calls=_calls(failure, keep_frames),
+        log_lines=tuple(world.log_lines),
+        repeated=tuple(world.repeated),
+        pcapng=None if traffic is None else traffic.pcapng,
+        timeline=None if traffic is None else partial(_events, traffic),
+    )
+
+
+def _events(traffic: Traffic) -> list[Any]:
+    """The events of groups."""
+    from coordwire.timeline import timeline  # what no failure asks for is not loaded
+
+    return [*timeline(traffic.entries())]
 
 
 def _calls(failure: BaseException, keep_frames: bool) -> str:
@@ -292,6 +347,19 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
     if frames.tb_frame.f_code.co_filename.startswith(_HERE):
         return below
     return TracebackType(below, frames.tb_frame, frames.tb_lasti, frames.tb_lineno)
+
+
+def _simpler(fault: PlannedFault) -> PlannedFault:
+    """A fault at a whole second; a load without bursts, or one that is less slow."""
+    if fault.kind == "load":
+        return replace(fault, words=fault.words[:1])
+    if fault.kind == "busy":
+        return replace(fault, words=("5",))
+    return replace(fault, at=max(fault.at // 1_000 * 1_000, 1_000))
+
+
+def _by_time(plan: Iterable[PlannedFault]) -> tuple[PlannedFault, ...]:
+    return tuple(sorted(plan, key=lambda fault: fault.at))
 
 
 def _with(plan: Sequence[PlannedFault], number: int, fault: PlannedFault) -> list[PlannedFault]:

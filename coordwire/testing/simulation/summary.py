@@ -25,7 +25,7 @@ _NAMED = 8
 class RunSummary:
     """Of some seeds. seeds: how many; failed: those that have failed, by their cause; reports: of each one's
     first; known: seeds by the known failure; faults: how often each kind struck; reached: in how many seeds
-    each of `world.sometimes` held."""
+    each of `world.sometimes`, `always` and `eventually` held."""
 
     seeds: int = 0
     failed: dict[str, list[int]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class RunSummary:
                 if pattern not in self.known
             ]
             texts += [
-                f"sometimes {name!r} never held in {self.seeds} seeds"
+                f"{name} held in none of {self.seeds} seeds"
                 for name, count in self.reached.items()
                 if not count
             ]
@@ -95,7 +95,7 @@ class RunSummary:
     def __str__(self) -> str:
         parts = [f"{self.seeds} seeds"]
         parts += [f"{kind} {count} times" for kind, count in self.faults.most_common()]
-        parts += [f"{name!r} in {count} seeds" for name, count in self.reached.items()]
+        parts += [f"{name} in {count} seeds" for name, count in self.reached.items()]
         parts += [f"known: {pattern!r} in seeds {_names(seeds)}" for pattern, seeds in self.known.items()]
         return "; ".join(parts)
 

@@ -20,24 +20,22 @@ import inspect
 import logging
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import redirect_stdout, suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.testing.fault_plans import PlannedFault
+from coordwire.testing.simulation.asserted import failure_of
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
 from coordwire.testing.simulation.database import Database
 from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
 from coordwire.testing.simulation.kafka import SimulatedKafka
-from coordwire.testing.simulation.loop import (
-    PROCESS,
-    SimulationLoop,
-    TooLong,
-)
+from coordwire.testing.simulation.load import PacedItems
+from coordwire.testing.simulation.loop import PROCESS, SimulatedTask, SimulationLoop, TooLong
 from coordwire.testing.simulation.network import Network
 from coordwire.testing.simulation.processes import GRACE, Service, SimulatedProcess
 from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside, unheard
@@ -46,13 +44,12 @@ from coordwire.testing.simulation.unawaited import noted_coroutines
 
 __all__ = ["SimulatedWorld", "Test"]
 
-Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
-"""What runs in a world."""
+Test = Callable[..., Coroutine[Any, Any, object]]
+"""What runs in a world: it takes `SimulatedKafka` and `SimulatedWorld`, and drawn values by their names."""
+
+_Item = TypeVar("_Item")
 
 _SETTLE = 0.1
-
-_STRETCH = 10.0
-"""Seconds for which something else is quick or slow."""
 
 _LOOKS = 200_000
 """So often a step of the loop may look at the clock."""
@@ -65,7 +62,8 @@ class SimulatedWorld:
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
     cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
-    reorder: as of `SimulationLoop`. reached: what `sometimes` was asked about, and whether it held. nodes: of
+    reorder: as of `SimulationLoop`. reached: what `sometimes`, `always` and
+    `eventually` were asked about, and whether it held. nodes: of
     the broker, by number. is_over: the test has ended.
 
     >>> import asyncio
@@ -168,22 +166,46 @@ class SimulatedWorld:
     async def slow(self, usual: float) -> None:
         """Wait as for an answer of something else, such as a database, that takes so many seconds usually.
 
-        For stretches of ten seconds, of which the seed draws two in five, it takes 5 or 25 times as long.
+        With the faults "load", or "any", the seed draws stretches of ten seconds, two in five, for which it
+        takes 5 or 25 times as long.
         """
-        stretch = Random(f"slow/{self.seed}/{self.now // _STRETCH}")
-        await asyncio.sleep(usual * stretch.choice((1, 1, 1, 5, 25)) * stretch.uniform(0.8, 1.2))
+        await asyncio.sleep(usual * self.driver.load.slowness(self.process_name()))
+
+    def load(self, name: str, items: Iterable[_Item], *, every: float = 1.0) -> AsyncIterator[_Item]:
+        """Items one after the other, for `async for`, as orders that come. name: by which a plan finds them.
+
+        every: seconds between two of them. With the faults "load", or "any", the seed draws a pace: up to
+        100 times as close together, or three times as far apart, and in bursts of up to 16.
+        """
+        if not 0 < every < float("inf"):
+            raise ValueError(f"expected more than 0 s between items, got {every!r}")
+        return PacedItems(items, self.driver.load.pauses(name, every))
 
     def database(self, name: str, *, usual: float = 0.01) -> Database:
         """A simulated database, on a machine of that name; usual: seconds that it takes."""
         if name in self.network.machines:
             raise ValueError(f"expected a name that nothing else has, got {name!r}")
-        database = Database(self.network, self.seed, name, usual)
+        database = Database(self.network, self.seed, name, lambda: usual * self.driver.load.slowness(name))
         self.databases.append(name)
         return database
 
     def sometimes(self, name: str, condition: object = True) -> None:
         """Note that something may hold, and whether it does; a test of which no seed has seen it fails."""
-        self.reached[name] = self.reached.get(name, False) or bool(condition)
+        key = f"sometimes {name!r}"
+        self.reached[key] = self.reached.get(key, False) or bool(condition)
+
+    def always(self, name: str, condition: object) -> None:
+        """Hold that something holds here; a violation if it does not."""
+        self.reached[f"always {name!r}"] = True
+        if not condition:
+            violation = Violation(f"always {name!r}", f"it does not hold in {self.process_name()}")
+            self.fail(violation)
+            raise violation
+
+    async def eventually(self, name: str, condition: Callable[[], object], *, within: float = 60.0) -> None:
+        """Wait until a condition holds, as `until`, and note it by a name."""
+        await self.until(condition, within=within, description=name)
+        self.reached[f"eventually {name!r}"] = True
 
     @property
     def repeated(self) -> list[str]:
@@ -323,7 +345,7 @@ class SimulatedWorld:
     def fail(self, error: BaseException) -> None:
         """The run has failed; the first failure counts."""
         if self.failure is None and not self.is_over:
-            self.failure = error
+            error = self.failure = failure_of(error)
             self.trace("failed", without_addresses(repr(error)))
             if self._failed is not None and not self._failed.done():
                 self._failed.set_result(None)
@@ -485,6 +507,8 @@ class SimulatedWorld:
             return
         error = context.get("exception")
         log.error("%s%s", context.get("message"), "" if error is None else f": {error!r}")
+        if error is not None and isinstance(failure_of(error), AssertionError):  # of a task without an await
+            self.fail(error)
 
     def _bury(self) -> None:
         """Let the tasks go that are left."""
@@ -494,9 +518,14 @@ class SimulatedWorld:
             transport.is_lost = True
         with unheard():
             self.loop.drop_callbacks()
-            for task in [*self.loop.tasks, *(task for process in self.graveyard for task in process.tasks)]:
-                with suppress(BaseException):  # whatever a coroutine does when it is closed
-                    task.coroutine.close()
+            buried = [task for process in self.graveyard for task in process.tasks]
+            closed: set[SimulatedTask] = set()
+            while tasks := [task for task in (*self.loop.tasks, *buried) if task not in closed]:
+                for task in tasks:
+                    with suppress(BaseException):  # whatever a coroutine does when it is closed
+                        task.coroutine.close()
+                closed.update(tasks)  # what they have started meanwhile comes next
+            self.loop.drop_callbacks()
             self.graveyard.clear()
             for service in self._services.values():
                 service.process = service.machine.process = None

@@ -1,4 +1,4 @@
-"""The eight designs compared: under the same fault plans, by the size of the group, and by scenario.
+"""The designs compared: under the same fault plans, by the size of the group, and by scenario.
 
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
     python -m tests.designs.simulator.compare --write      put them into FIGURES, the plots into docs/
@@ -46,6 +46,10 @@ PAGE = ROOT / "docs" / "history" / "from-zookeeper-to-kip-848.md"
 PLOTS = PAGE.parent / "plots"
 MEMBERS, PARTITIONS, DURATION_MS = 4, 12, 120_000
 SIZES = (2, 5, 10, 20, 50, 100, 1_000, 5_000)
+COMPARED = tuple(design for design in DESIGNS if design not in ("share", "streams"))
+"""Those of groups of consumers. Share and streams groups are in the scenarios alone: they divide partitions
+by the same coordinator as `consumer`, and their members fetch in another way."""
+
 MOST = {"zookeeper": 1_000}
 """The largest group of a design. One change makes each consumer of ZooKeeper read the nodes of all
 others: 5,000 of them would cost 25 times the processor time and memory of 1,000."""
@@ -377,9 +381,9 @@ def groups_table(figures: Callable[[str, int], Mapping[str, int]]) -> str:
 
 
 def table(corner: str, rows: Iterable[Row]) -> str:
-    lines = [f"| {corner} | {' | '.join(DESIGNS)} |", "|---|" + "---:|" * len(DESIGNS)]
+    lines = [f"| {corner} | {' | '.join(COMPARED)} |", "|---|" + "---:|" * len(COMPARED)]
     lines += [
-        f"| {name} | {' | '.join(cells.get(design, NONE) for design in DESIGNS)} |" for name, cells in rows
+        f"| {name} | {' | '.join(cells.get(design, NONE) for design in COMPARED)} |" for name, cells in rows
     ]
     return "\n".join(lines) + "\n"
 
@@ -441,12 +445,13 @@ def compare(
 ) -> Comparison:
     kept = kept or KeptFigures()
     result: dict[str, PlanFigures] = {}
-    by_size: dict[str, dict[int, SizeFigures]] = {design: {} for design in designs}
-    for design in designs if plans else ():
+    by_size: dict[str, dict[int, SizeFigures]] = {design: {} for design in designs if design in COMPARED}
+    compared = [design for design in designs if design in COMPARED]
+    for design in compared if plans else ():
         progress(f"{design}: {plans} plans")
         result[design] = kept.of_plans(design, plans)
     for number in sizes:
-        for design in designs:
+        for design in compared:
             if number <= MOST.get(design, number):
                 progress(f"{design}: {number} consumers")
                 by_size[design][number] = kept.of_size(design, number)

@@ -9,23 +9,13 @@ from tests.designs.simulator.draft_stories import DESIGNS_WITH_STORIES, differen
 SAMPLE = {
     "draft-1": (
         2, 3, 18, 26, 31, 53, 99, 131, 132, 209, 230, 650, 950, 2168, 2600, 3295, 3422, 5120, 5422, 7275,
+        20276,
     ),
-    "draft-2-overview": (7, 27, 75, 310, 441, 485, 652, 678, 819, 5136), "draft-2": (0, 54, 9058),
-    "draft-3": (9, 14, 195, 435, 512, 622, 1193, 1315, 2313, 3732, 5293, 7059, 7540),
-    "draft-3-loaded": (12, 63, 240, 580, 1704, 3732, 5293, 5334),
+    "draft-2-overview": (7, 27, 75, 310, 441, 485, 652, 678, 819, 5136), "draft-2": (0, 54, 9058, 500038),
+    "draft-3": (9, 14, 195, 435, 512, 622, 1193, 1315, 2313, 3732, 5293, 7059, 7540, 20361),
+    "draft-3-loaded": (12, 63, 240, 580, 1704, 3732, 5293, 5334, 6345, 20361),
 }  # fmt: skip
 """Seeds with crashes of consumers and coordinators, frozen ones, and attempts that failed."""
-
-OPEN = {
-    (
-        "draft-1",
-        20276,
-    ): "an attempt of which nothing shows that it has failed",
-    ("draft-3", 20361): "a session ends where an answer that waited explains nothing of it",
-    ("draft-3-loaded", 6345): "a join whose connection ended in a freeze has a session",
-    ("draft-3-loaded", 20361): "as draft-3's",
-}
-"""Histories that are told otherwise, and what the story does not know."""
 
 MANY = 400
 
@@ -37,13 +27,8 @@ def test_each_design_with_a_dialect_has_a_sample() -> None:
 @pytest.mark.parametrize(("design", "seed"), [(design, seed) for design in SAMPLE for seed in SAMPLE[design]])
 def test_a_timeline_says_what_the_coordinators_knew(design: str, seed: int) -> None:
     story = run_history(design, seed)
-    assert len(story.truth.ended) > 3
+    assert len(story.truth.ended) > 2
     assert not differences(story)
-
-
-@pytest.mark.parametrize(("design", "seed"), OPEN)
-def test_what_is_open_is_still_told_otherwise(design: str, seed: int) -> None:
-    assert differences(run_history(design, seed)), f"{design} {seed} is told as it was: take it from OPEN"
 
 
 @pytest.mark.long
@@ -53,7 +38,6 @@ def test_timelines_of_many_histories(design: str, first: int) -> None:
     wrong = {
         seed: reasons
         for seed in range(first, first + 50)
-        if (design, seed) not in OPEN
         if (reasons := differences(run_history(design, seed)))
     }
     assert not wrong

@@ -1,4 +1,4 @@
-"""Models of classic and KIP-848 members with a coordinator on two nodes, with and without faults."""
+"""Models of members of each kind of group with a coordinator on two nodes, with and without faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -24,12 +24,13 @@ from coordwire.designs.simulator.kafka import (
     GroupClient,
     GroupClientConfig,
 )
+from coordwire.designs.simulator.kafka.heartbeats import HEARTBEATS
 from coordwire.enums import ErrorCode
 from coordwire.timeline import MemberJoined, MemberLeft, timeline
 
 TOPICS = {"orders": 6, "payments": 4}
 EVERY = {("group", topic, index) for topic, count in TOPICS.items() for index in range(count)}
-KINDS = ["classic", "cooperative", "consumer"]
+KINDS = ["classic", "cooperative", *HEARTBEATS]
 
 
 class Run:
@@ -46,7 +47,9 @@ class Run:
                 cooperative=kind == "cooperative",
                 **settings,
             )
-            make: type[GroupClient] = ConsumerClient if kind == "consumer" else ClassicClient
+            make: Callable[[GroupClientConfig], GroupClient] = ClassicClient
+            if kind in HEARTBEATS:
+                make = partial(ConsumerClient, heartbeats=HEARTBEATS[kind])
             self.world.add(f"consumer-{number}", partial(make, config), at=number * 500)
         self.world.plan(parse_faults(plan))
 

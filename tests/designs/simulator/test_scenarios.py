@@ -113,8 +113,10 @@ def test_tables_have_a_row_for_each_scenario_and_a_figure_with_its_interval() ->
     found = {"all ZooKeeper sessions expire": {"draft-2": [event] * 3}}
     tables = list(scenario_tables(found))
     assert len(tables) == len(MEASURES)
-    assert "| all ZooKeeper sessions expire | – | – | – | 5.0 [5.0, 5.0] | – | – | – | – |" in tables[0]
-    assert "| – | – | – | 70 | – | – | – | – |" in tables[-1]
+    assert (
+        "| all ZooKeeper sessions expire | – | – | – | 5.0 [5.0, 5.0] | – | – | – | – | – | – |" in tables[0]
+    )
+    assert "| – | – | – | 70 | – | – | – | – | – | – |" in tables[-1]
 
 
 def test_each_scenario_names_nodes_that_a_run_has() -> None:

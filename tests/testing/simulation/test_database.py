@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -94,3 +96,25 @@ def test_a_seed_draws_faults_between_a_process_and_a_database() -> None:
         fault.kind for seed in range(20) for fault in simulation.run(seed).plan if "books" in fault.targets
     }
     assert kinds == {"cut", "block", "drop", "half-open"}
+
+
+def test_an_answer_that_comes_too_late_is_not_kept() -> None:
+    class Receipt:
+        """What a weak reference may be to."""
+
+    receipts: list[weakref.ref[Receipt]] = []
+
+    def give(rows: dict[str, int]) -> Receipt:
+        receipt = Receipt()
+        receipts.append(weakref.ref(receipt))
+        return receipt
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        books = world.database("books", usual=1)
+        with pytest.raises(TimeoutError):
+            await books.run(give, within=0.1)
+        await asyncio.sleep(5)
+        gc.collect()
+        assert [receipt() for receipt in receipts] == [None]
+
+    assert Simulation(test=test, nodes=1).run(0).failure is None

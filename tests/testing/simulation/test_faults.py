@@ -21,6 +21,7 @@ from coordwire.testing.simulation import (
     Simulation,
     parse_plan,
 )
+from coordwire.testing.simulation.load import LOADS
 from coordwire.testing.simulation.runs import read_faults
 from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 
@@ -38,7 +39,7 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
     assert parse_plan(written_faults(plan)) == plan
     assert {fault.kind for fault in plan} == {
         "crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", "coordinate", "lead", "fill",
-        "fail", "inject", "stop",
+        "fail", "inject", "stop", "load", "busy",
     }  # fmt: skip
 
 
@@ -128,7 +129,9 @@ def test_every_kind_happens_and_ends() -> None:
         observed["inject"] = fault.hits
 
     text = PLAN.replace("books", GROUP).replace("fail broker-2 for 20s", "fail broker-3 for 2s")
-    plan = parse_plan(text.replace("OffsetCommit", "Heartbeat"))
+    plan = [
+        fault for fault in parse_plan(text.replace("OffsetCommit", "Heartbeat")) if fault.kind not in LOADS
+    ]
     simulation = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 4}})
     outcome = simulation.run(3)
     assert outcome.failure is None, outcome.reason
@@ -189,6 +192,8 @@ def test_a_seed_draws_all_kinds() -> None:
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         world.start("orders-1", asyncio.sleep, 100)
         world.observed.groups["known"] = None
+        async for _ in world.load("orders", range(10), every=5):
+            await world.slow(0.1)
         await world.calm()
 
     simulation = Simulation(test=test, faults=DrawnFaults(most=12), settings={"topics": ["orders"]})
@@ -222,9 +227,9 @@ def test_faults_strike_while_a_process_starts_again() -> None:
 def test_the_plan_that_happened_gives_the_same_run() -> None:
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         world.start("orders-1", correct_service, kafka.bootstrap, world, "orders-1")
-        for number in range(10):
+        async for number in world.load(TOPIC, range(10), every=6):
             kafka.produce(TOPIC, f"{number}")
-            await asyncio.sleep(6)
+            await world.slow(1)
 
     settings = {"topics": {TOPIC: 4}}
     for seed in (1,):

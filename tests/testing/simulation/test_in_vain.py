@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import warnings
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -163,3 +165,38 @@ def test_other_warnings_are_shown_as_ever() -> None:
 
     with pytest.warns(RuntimeWarning, match="the cake is late"):
         assert run(body).failure is None
+
+
+def test_what_a_run_leaves_behind_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its coroutines are closed when it has failed, and begin others that nothing runs any more."""
+
+    async def close() -> None:
+        """Never begins."""
+
+    async def till() -> None:
+        try:
+            await asyncio.sleep(1_000)
+        finally:
+            task = asyncio.create_task(close())
+            asyncio.get_running_loop().call_later(1, task.cancel)
+            await task
+
+    worlds: list[weakref.ref[SimulatedWorld]] = []
+
+    async def body(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        worlds.append(weakref.ref(world))
+        for number in range(3):
+            world.start(f"till-{number}", till)
+        await asyncio.sleep(1)
+        world.services("till-1")[0].crash()
+        raise ValueError("in any case")
+
+    outcome = run(body)
+    assert outcome.reason == "ValueError: in any case"
+    assert worlds[0]() is None
+    assert outcome.pcapng is not None
+    assert outcome.timeline is not None
+    assert (outcome.pcapng()[:4].hex(), outcome.timeline()) == ("0a0d0d0a", [])
+    del outcome
+    gc.collect()
+    assert capfd.readouterr().err == ""

@@ -370,28 +370,6 @@ def test_what_is_printed_is_in_the_log(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.startswith("tea, and cake\n<object")
 
 
-def test_what_is_slow_is_slow_for_stretches() -> None:
-    seconds: list[float] = []
-
-    async def body(world: SimulatedWorld) -> None:
-        while world.now < 1_000:
-            before = world.now
-            await world.slow(0.1)
-            seconds.append(world.now - before)
-
-    passes(body)
-    first = seconds.copy()
-    seconds.clear()
-    assert min(first) < 0.13
-    assert max(first) <= 0.1 * 25 * 1.2 + 0.01
-    assert {5, 25} <= {round(value / 0.1 / 5) * 5 for value in first}
-    passes(body)
-    assert seconds == first
-    seconds.clear()
-    passes(body, 1)
-    assert seconds != first
-
-
 def test_a_line_of_the_log_that_is_repeated_is_one() -> None:
     async def body(world: SimulatedWorld) -> None:
         for number in range(500):

@@ -91,8 +91,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.slow
 def test_fixtures_and_blocks_of_seeds(report: str) -> None:
-    assert len(PAGE) == 2
-    assert "1 failed, 3 passed" in report, report
+    assert len(PAGE) == 3
+    assert "1 failed, 4 passed" in report, report
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_strategy_above_the_decorator_is_refused(tmp_path: Path) -> None:
         [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "@given above @kafka_simulation would run all seeds for each example" in completed.stdout
-    assert "draw values in the test, by `random`" in completed.stdout
+    assert "write it below, so that each seed draws values of its own" in completed.stdout
     assert "Traceback" not in completed.stdout
 
 

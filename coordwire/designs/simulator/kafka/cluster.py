@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from coordwire.coordinator import CoordinatorConfig, Shard, TopicImage, TopicsImage
+from coordwire.coordinator import CoordinatorConfig, Shard, StateRequest, TopicImage, TopicsImage
 from coordwire.designs.simulator.kafka.coordinator_node import CoordinatorProcess
 from coordwire.designs.simulator.world import World
 from coordwire.enums import ErrorCode
+from coordwire.messages import InitializeShareGroupStateRequest, InitializeShareGroupStateResponse
+from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 
 _CHECK_MS = 500
 
@@ -90,6 +92,24 @@ class Cluster:
             return self.write_error
         self.log += records
         return None
+
+    def ask_share_coordinator(self, state_request: StateRequest, process: CoordinatorProcess) -> None:
+        """What a share group wants initialized is durable after a while, as a write of the log."""
+        request = state_request.request
+        if not isinstance(request, InitializeShareGroupStateRequest):
+            return
+        response = InitializeShareGroupStateResponse(results=[
+            InitializeStateResult(
+                topic_id=topic.topic_id,
+                partitions=[PartitionResult(partition=partition.partition) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ])  # fmt: skip
+        node = process.node
+        takes = node.random.randint(*self.write_ms)
+        self.world.clock.at(
+            self.world.now + takes, node.call, process.persisted, state_request.number, response
+        )
 
     # --- the controller ---
 

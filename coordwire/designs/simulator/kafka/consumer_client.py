@@ -1,4 +1,6 @@
-"""A member of a consumer group (KIP-848) as a model: ConsumerGroupHeartbeat alone, as the Java client.
+"""A member of a group whose coordinator assigns, as a model: heartbeats alone, as the Java client.
+
+The group is one of KIP-848; `Heartbeats` has what share and streams groups say in another way.
 
 epoch 0                                    join: everything is said, nothing is owned
 an assignment in the answer                commit and give up first, then take, then say what is owned
@@ -9,45 +11,38 @@ NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, a lost link   find the coordinator, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.designs.simulator.kafka.group_client import (
     REDISCOVER,
-    VERSIONS,
     GroupClient,
     GroupClientConfig,
     OwnedPartition,
 )
+from coordwire.designs.simulator.kafka.heartbeats import CONSUMER, ID_FROM_CLIENT, Beat, Heartbeats
 from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.enums import ErrorCode
-from coordwire.messages import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from coordwire.messages.consumer_group_heartbeat import (
-    Assignment,
-    ConsumerGroupHeartbeatRequestTopicPartitions,
-)
 
-_NEWEST: Mapping[type[Message], int] = {**VERSIONS, ConsumerGroupHeartbeatRequest: 1}
 _BEAT = "heartbeat"
 _BACKOFF_MS = 100
 _LATER_MS = 1_000
-_ID_FROM_CLIENT = 1
 _JOIN, _LEAVE, _LEAVE_FOR_NOW = 0, -1, -2
 
 
 class ConsumerClient(GroupClient):
-    """A member. epoch: 0 until it has joined."""
+    """A member. epoch: 0 until it has joined. heartbeats: of its kind of group."""
 
-    def __init__(self, config: GroupClientConfig) -> None:
+    def __init__(self, config: GroupClientConfig, heartbeats: Heartbeats = CONSUMER) -> None:
         super().__init__(config)
+        self.heartbeats = heartbeats
+        self.reads_offsets = heartbeats.commits
         self.epoch = _JOIN
         self._interval_ms = config.heartbeat_interval_ms
         self._assigned: list[OwnedPartition] | None = None
-        self._answer: Assignment | None = None
+        self._answer: Any = None
         self._sent_owned: list[OwnedPartition] | None = None
         self._says_all = True
         self._is_asking = False
@@ -55,10 +50,12 @@ class ConsumerClient(GroupClient):
 
     def version(self, kind: type[Message]) -> int:
         version = self.config.versions.get(kind)
-        return _NEWEST[kind] if version is None else version
+        if version is None and kind is self.heartbeats.kind:
+            return self.heartbeats.version
+        return super().version(kind)
 
     def start(self, node: SimulatedNode) -> None:
-        if self.version(ConsumerGroupHeartbeatRequest) >= _ID_FROM_CLIENT:
+        if self.version(self.heartbeats.kind) >= ID_FROM_CLIENT:
             self.member_id = str(UUID(int=node.random.getrandbits(128), version=4))
         super().start(node)
 
@@ -85,40 +82,25 @@ class ConsumerClient(GroupClient):
     def _beat(self) -> None:
         if self._is_asking or not self.has_coordinator or self.is_done:
             return
-        config, joins = self.config, self.epoch == _JOIN
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=config.group_id, member_id=self.member_id, member_epoch=self.epoch,
-            instance_id=config.instance_id,
-        )  # fmt: skip
         owned = sorted(self.owned)
-        if joins or self._says_all:
-            request.rebalance_timeout_ms = config.rebalance_timeout_ms
-            request.subscribed_topic_names = sorted(self.topics) if config.regex is None else []
-            if self.version(ConsumerGroupHeartbeatRequest) >= _ID_FROM_CLIENT:
-                request.subscribed_topic_regex = config.regex
-            request.server_assignor = config.assignor
-        if joins:
-            request.topic_partitions = []
-        elif self._says_all or owned != self._sent_owned:
-            request.topic_partitions = self._reported(owned)
+        is_reported = self._says_all or owned != self._sent_owned
+        request = self.heartbeats.request(replace(
+            self._beat_of(self.epoch), joins=self.epoch == _JOIN, is_whole=self._says_all,
+            owned=owned if is_reported else None,
+        ))  # fmt: skip
         self._sent_owned = owned
         self._says_all = False
         self._is_asking = True
-        self.ask(request, self._answered, timeout_ms=config.session_timeout_ms)
+        self.ask(request, self._answered, timeout_ms=self.config.session_timeout_ms)
 
-    def _reported(self, owned: list[OwnedPartition]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
-        topics: dict[str, ConsumerGroupHeartbeatRequestTopicPartitions] = {}
-        for topic, partition in owned:
-            if topic not in topics:
-                topic_id = self.topic_ids[topic]
-                topics[topic] = ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id)
-            topics[topic].partitions.append(partition)
-        return list(topics.values())
+    def _beat_of(self, epoch: int) -> Beat:
+        version = self.version(self.heartbeats.kind)
+        return Beat(self.config, self.member_id, epoch, version, self.topics, self.topic_ids)
 
     def _schedule(self, delay_ms: int) -> None:
         self.node.set_timer(_BEAT, self.node.now + delay_ms)
 
-    def _answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _answered(self, response: Any) -> None:
         self._is_asking = False
         if response.error_code:
             self._refused(ErrorCode(response.error_code), response.error_message or "")
@@ -126,9 +108,9 @@ class ConsumerClient(GroupClient):
         self.member_id = response.member_id or self.member_id
         self.epoch = response.member_epoch
         self._interval_ms = response.heartbeat_interval_ms
-        if response.assignment is not None:
-            self._answer = response.assignment
-            self._assigned = self._named(response.assignment)
+        if (answer := self.heartbeats.assignment(response)) is not None:
+            self._answer = answer
+            self._assigned = self.heartbeats.named(answer, self.topic_ids, self.partitions)
             if self._assigned is None:
                 self.ask_metadata()
         self._schedule(self._interval_ms)
@@ -157,19 +139,9 @@ class ConsumerClient(GroupClient):
 
     # --- reconciliation ---
 
-    def _named(self, assignment: Assignment) -> list[OwnedPartition] | None:
-        """An assignment by names; None where a topic's name is not known yet."""
-        names = {topic_id: name for name, topic_id in self.topic_ids.items()}
-        partitions = []
-        for topic in assignment.topic_partitions:
-            if topic.topic_id not in names:
-                return None
-            partitions += [(names[topic.topic_id], index) for index in topic.partitions]
-        return partitions
-
     def topics_changed(self) -> None:
         if self._answer is not None and self._assigned is None:
-            self._assigned = self._named(self._answer)
+            self._assigned = self.heartbeats.named(self._answer, self.topic_ids, self.partitions)
             self._reconcile()
 
     def _reconcile(self) -> None:
@@ -207,7 +179,7 @@ class ConsumerClient(GroupClient):
             self.drop([partition for partition in self.owned if partition not in assigned])
 
     def may_commit(self) -> bool:
-        return self.epoch > _JOIN
+        return self.epoch > _JOIN and self.heartbeats.commits
 
     def fetching_member(self) -> tuple[str | None, int]:
         return self.member_id, self.epoch
@@ -228,11 +200,8 @@ class ConsumerClient(GroupClient):
             if self.epoch <= _JOIN or not self.has_coordinator:
                 finish()
                 return
-            request = ConsumerGroupHeartbeatRequest(
-                group_id=self.config.group_id, member_id=self.member_id, instance_id=self.config.instance_id,
-                member_epoch=_LEAVE if self.config.instance_id is None else _LEAVE_FOR_NOW,
-            )  # fmt: skip
+            epoch = _LEAVE if self.config.instance_id is None else _LEAVE_FOR_NOW
             self._is_asking = True
-            self.ask(request, finish)
+            self.ask(self.heartbeats.request(self._beat_of(epoch)), finish)
 
         self.commit(committed)

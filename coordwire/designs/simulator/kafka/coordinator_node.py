@@ -16,7 +16,7 @@ from uuid import UUID
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import Event, RequestReceived
-from coordwire.coordinator import Answer, Append, GroupApis, RequestContext, Shard, TopicsImage
+from coordwire.coordinator import Answer, Append, GroupApis, RequestContext, Shard, StateRequest, TopicsImage
 from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.enums import ErrorCode
@@ -134,6 +134,8 @@ class CoordinatorProcess(Process):
                 link = self._links.pop(effect.ticket, None)
                 if link is not None:
                     self._answer(link, effect.response)
+            elif isinstance(effect, StateRequest):
+                self.cluster.ask_share_coordinator(effect, self)
         self._settling = False
         due = shard.next_deadline()
         if due is not None:
@@ -181,6 +183,12 @@ class CoordinatorProcess(Process):
         if self._writes:
             self._write_later()
         self._settle()
+
+    def persisted(self, number: int, response: Message) -> None:
+        """The share coordinator answers."""
+        if self.node.process is self:
+            self.shard.persisted(number, response, now=self.node.now)
+            self._settle()
 
     # --- requests ---
 

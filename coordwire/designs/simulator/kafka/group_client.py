@@ -94,8 +94,10 @@ class GroupClient(Process):
     """A member's client. owned: partitions with the offset of the next record to read.
 
     is_done: it has failed for good, or left; it then sends nothing more. failure: the error with which it
-    failed, and its text, "" where the answer has none.
+    failed, and its text, "" where the answer has none. reads_offsets: it begins where the group committed.
     """
+
+    reads_offsets = True
 
     def __init__(self, config: GroupClientConfig) -> None:
         self.config = config
@@ -313,8 +315,8 @@ class GroupClient(Process):
         for partition in new:
             self.owned[partition] = 0
             self.node.world.ownership.take(self.node.name, (self.config.group_id, *partition))
-        self._unknown |= set(new)
-        if new:
+        if new and self.reads_offsets:
+            self._unknown |= set(new)
             self._fetch_offsets(new)
 
     def drop(self, partitions: list[OwnedPartition]) -> None:

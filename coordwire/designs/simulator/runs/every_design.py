@@ -8,6 +8,8 @@
     draft-3-loaded    the same, and a new coordinator loads the groups, as a later revision has it
     classic           JoinGroup, SyncGroup, Heartbeat; the leader assigns
     consumer          KIP-848: one heartbeat, the coordinator assigns, member by member
+    share             KIP-932: the same, and several members may read a partition
+    streams           KIP-1071: the same with tasks, one for each partition
 
 Rules: one session timeout for all: of consumers, of ZooKeeper's sessions, and until another broker takes over
 from one that crashed. Heartbeats and pings come three times in it. Draft 2's coordinator has one retry of a
@@ -23,7 +25,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, Shard
+from coordwire.coordinator import (
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    Shard,
+    ShareGroupConfig,
+    StreamsGroupConfig,
+)
 from coordwire.coordinator.timeline import ShardTimeline
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, DraftRun
 from coordwire.designs.simulator.drafts import add_design as add_draft
@@ -34,11 +42,13 @@ from coordwire.designs.simulator.kafka import (
     GroupClient,
     GroupClientConfig,
 )
+from coordwire.designs.simulator.kafka.heartbeats import HEARTBEATS
 from coordwire.designs.simulator.world import World
 from coordwire.dialects import Dialect
+from coordwire.errors import counted
 from coordwire.timeline.events import MemberLeft
 
-DESIGNS = {**DRAFT_DESIGNS, "classic": Dialect.KAFKA, "consumer": Dialect.KAFKA}
+DESIGNS = {**DRAFT_DESIGNS, **dict.fromkeys(("classic", *HEARTBEATS), Dialect.KAFKA)}
 """The designs in the order of their time, with the dialect of their connections."""
 
 PER_SUBSET = frozenset({"draft-2-overview", "draft-2", "draft-3", "draft-3-loaded"})
@@ -63,16 +73,37 @@ class RunNote(NamedTuple):
 
 
 class DesignRun:
-    """A design in a world. zookeeper: whether its processes use ZooKeeper."""
+    """A design in a world. zookeeper: whether its processes use ZooKeeper.
+
+    >>> from coordwire.designs.simulator import World, parse_faults
+    >>> from coordwire.designs.simulator.runs import add_design
+    >>> world = World(seed=1)
+    >>> run = add_design(world, "draft-1", members=2)
+    >>> run
+    <DesignRun draft-1: 5 nodes>
+    >>> world.plan(parse_faults("20s crash consumer-2"))
+    >>> world.run(40_000)
+    True
+    >>> [note.subject for note in run.notes() if note.name == "ConsumerFailed"]
+    ['consumer-2']
+    """
 
     def __init__(self, world: World, design: str) -> None:
         self.world = world
         self.design = design
         self.dialect = DESIGNS[design]
 
+    def __repr__(self) -> str:
+        return f"<DesignRun {self.design}: {counted(len(self.world.nodes), 'node')}>"
+
     @property
     def zookeeper(self) -> bool:
         return self.design in DRAFT_DESIGNS
+
+    @property
+    def shares(self) -> bool:
+        """Whether a partition may have several readers."""
+        return self.design == "share"
 
     def notes(self) -> list[RunNote]:
         """What was reported until now, in order."""
@@ -185,6 +216,9 @@ class _OfKafka(DesignRun):
             config=CoordinatorConfig(
                 min_session_timeout_ms=min(session_ms, 6_000),
                 consumer=ConsumerGroupConfig(session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms),
+                share_group_max_size=max(members, 200),
+                share=ShareGroupConfig(session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms),
+                streams=StreamsGroupConfig(session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms),
             ),
             new_shard=partial(_ReportingShard, self._note_departure),
         )  # fmt: skip
@@ -193,7 +227,9 @@ class _OfKafka(DesignRun):
             (group_id, name, number)
             for group_id in group_ids for name, count in topics.items() for number in range(count)
         )  # fmt: skip
-        make: type[GroupClient] = ConsumerClient if design == "consumer" else ClassicClient
+        make: Callable[[GroupClientConfig], GroupClient] = ClassicClient
+        if design in HEARTBEATS:
+            make = partial(ConsumerClient, heartbeats=HEARTBEATS[design])
         names = tuple(self.cluster.names)
         for number in range(1, members + 1):
             config = GroupClientConfig(

@@ -35,6 +35,7 @@ from coordwire.designs.simulator.ownership import OwnershipChange
 from coordwire.designs.simulator.runs.every_design import DesignRun, RunNote
 from coordwire.designs.simulator.tap import TapRecord
 from coordwire.designs.simulator.world import World
+from coordwire.errors import counted
 
 QUIET_MS = 1_000
 """Between two rebalances, at least."""
@@ -86,7 +87,21 @@ class OwnershipSpell(NamedTuple):
 
 
 class RunObserver:
-    """Sees all changes of a world's ownership. took: called with each node that takes a partition."""
+    """Sees all changes of a world's ownership. took: called with each node that takes a partition.
+
+    >>> from coordwire.designs.simulator import World
+    >>> from coordwire.designs.simulator.runs import RunObserver, add_design
+    >>> world = World(seed=1)
+    >>> design = add_design(world, "consumer", members=2, partitions=4)
+    >>> observer = RunObserver(world)
+    >>> world.run(30_000)
+    True
+    >>> observer.finish()
+    >>> observer
+    <RunObserver: 2 rebalances, 0 deaths>
+    >>> [len(rebalance.owners) for rebalance in observer.rebalances]
+    [1, 2]
+    """
 
     def __init__(self, world: World, took: Callable[[str], None] | None = None) -> None:
         self.rebalances: list[OwnershipRebalance] = []
@@ -103,6 +118,10 @@ class RunObserver:
         self._remaining: dict[int, int] = {}
         self._open: dict[Hashable, tuple[int, tuple[str, ...]]] = {}
         world.ownership.observe = self._changed
+
+    def __repr__(self) -> str:
+        deaths = counted(len(self.deaths), "death")
+        return f"<RunObserver: {counted(len(self.rebalances), 'rebalance')}, {deaths}>"
 
     def finish(self) -> None:
         """The run is over."""

@@ -110,8 +110,8 @@ def kafka_simulation_options(
     config, item = request.config, request.node
     if getattr(item.obj, "is_hypothesis_test", False):
         pytest.fail(
-            "@given above @kafka_simulation would run all seeds for each example: draw values in the test, "
-            "by `random` (in a world it draws from the seed), and run more seeds",
+            "@given above @kafka_simulation would run all seeds for each example: write it below, so that "
+            "each seed draws values of its own",
             pytrace=False,
         )
     seeds = config.getoption("--kafka-seeds")

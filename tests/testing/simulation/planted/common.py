@@ -6,8 +6,6 @@ A scenario is given whether its service has the mistake, so that both stay as ne
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -84,14 +82,12 @@ def values(kafka: SimulatedKafka, topic: str, *, committed: bool = False) -> lis
 
 async def load(
     kafka: SimulatedKafka,
+    world: SimulatedWorld,
     topic: str,
     texts: Iterable[str],
     partitions: int = 1,
-    pauses: tuple[float, ...] = (0.02, 0.3, 3),
+    every: float = 1.0,
 ) -> None:
-    """Records at a rate that the seed draws, with bursts."""
-    pause = random.choice(pauses)
-    for number, text in enumerate(texts):
+    """Records at a pace that the seed draws."""
+    async for number, text in world.load(topic, enumerate(texts), every=every):
         kafka.produce(topic, text, partition=number % partitions)
-        if random.random() < 0.8:
-            await asyncio.sleep(random.expovariate(1 / pause))

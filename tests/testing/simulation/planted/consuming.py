@@ -32,7 +32,7 @@ async def save(bootstrap: str, world: SimulatedWorld, table: Any, bug: bool) -> 
 async def swallowed_cancel(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     table: Any = set()
     world.start("books", save, kafka.bootstrap, world, table, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(30)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(30)])
     await world.calm()
     await world.caught_up("books", "orders")
     assert len(table) == 30
@@ -74,7 +74,7 @@ async def archive(bootstrap: str, world: SimulatedWorld, table: Any, bug: bool) 
 async def buffer_on_shutdown(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     table: Any = set()
     world.start("archive", archive, kafka.bootstrap, world, table, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)])
     await world.calm()
     await world.caught_up("archive", "orders")
     assert len(table) == 40
@@ -105,7 +105,7 @@ async def poison(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> Non
         world.start(name, parse, kafka.bootstrap, world, table, dead, bug)
     texts = [json.dumps({"id": n}) for n in range(20)]
     texts[7] = '{"id": 7'
-    await load(kafka, "orders", texts, 2)
+    await load(kafka, world, "orders", texts, 2)
     await world.calm()
     await world.caught_up("parse", "orders")
     assert set(table) == set(range(20)) - {7}
@@ -132,7 +132,7 @@ async def non_idempotent(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool
     booked: Any = set()
     for name in ("balance-1", "balance-2"):
         world.start(name, book, kafka.bootstrap, world, balance, booked, bug)
-    await load(kafka, "payments", [str(n) for n in range(40)], 2)
+    await load(kafka, world, "payments", [str(n) for n in range(40)], 2)
     await world.calm()
     await world.caught_up("balance", "payments")
     assert balance["all"] == sum(range(40))
@@ -179,7 +179,7 @@ async def stale_cache(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -
     table: Any = {0: (0, 0), 1: (0, 0)}
     for name in ("counts-1", "counts-2"):
         world.start(name, count, kafka.bootstrap, world, table, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(60)], 2, (0.3, 1, 2))
+    await load(kafka, world, "orders", [f"{n}" for n in range(60)], 2)
     await world.calm()
     await world.caught_up("counts", "orders")
     assert table == {0: (30, 30), 1: (30, 30)}
@@ -201,7 +201,7 @@ async def copy(bootstrap: str, world: SimulatedWorld, table: Any, bug: bool) -> 
 async def seek_after_restart(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     table: Any = {"next": 0}
     world.start("copy", copy, kafka.bootstrap, world, table, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(30)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(30)])
     await world.calm()
     kafka.produce("orders", "last")
     await world.until(lambda: 30 in table)
@@ -219,7 +219,7 @@ async def commit_same(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 2})
 async def offset_plus_one(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("one", commit_same, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(20)], 2)
+    await load(kafka, world, "orders", [f"{n}" for n in range(20)], 2)
     await world.calm()
     await world.caught_up("g", "orders")
 
@@ -242,7 +242,7 @@ async def dedup_in_memory(kafka: SimulatedKafka, world: SimulatedWorld, bug: boo
     table: Any = set()
     for name in ("charge-1", "charge-2"):
         world.start(name, charge, kafka.bootstrap, world, charges, table, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)], 2)
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)], 2)
     await world.calm()
     await world.caught_up("charge", "orders")
     assert len(charges) == len(set(charges)) == 40
@@ -262,7 +262,7 @@ async def group_reused(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) 
     bills: Any = set()
     world.start("mail", mail, kafka.bootstrap, world, mails, "mail")
     world.start("bill", mail, kafka.bootstrap, world, bills, "mail" if bug else "bill")
-    await load(kafka, "orders", [f"{n}" for n in range(20)], 2)
+    await load(kafka, world, "orders", [f"{n}" for n in range(20)], 2)
     await world.calm()
     await world.caught_up("mail", "orders")
     await world.until(lambda: len(mails) == len(bills) == 20)
@@ -292,7 +292,7 @@ async def race_over_table(kafka: SimulatedKafka, world: SimulatedWorld, bug: boo
     sold: Any = set()
     for name in ("stock-1", "stock-2"):
         world.start(name, sell, kafka.bootstrap, world, stock, sold, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)], 2)
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)], 2)
     await world.calm()
     await world.caught_up("stock", "orders")
     assert stock["tea"] == 60
@@ -330,7 +330,7 @@ async def lease_without_fencing(kafka: SimulatedKafka, world: SimulatedWorld, bu
     done: Any = []
     for name in ("lead-1", "lead-2"):
         world.start(name, lead, kafka.bootstrap, world, name, lease, done, bug)
-    await load(kafka, "jobs", [f"{n}" for n in range(40)], 1, (0.3, 1, 2))
+    await load(kafka, world, "jobs", [f"{n}" for n in range(40)], 1)
     await world.calm()
     await world.until(lambda: len(done) >= 40)
     assert done == [f"{n}".encode() for n in range(40)]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import signal
+import time
 import uuid
 from typing import Any
 
@@ -74,7 +75,7 @@ async def transfer(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 1, "moves": 1})
 async def half_transaction(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("transfer", transfer, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(20)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(20)])
     await world.calm()
     await world.caught_up("transfer", "orders")
     moves = values(kafka, "moves", committed=True)
@@ -100,7 +101,7 @@ async def enrich(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 1, "enriched": 1})
 async def offsets_outside_transaction(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("enrich", enrich, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(30)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(30)])
     await world.calm()
     await world.caught_up("enrich", "orders")
     enriched = [int(value) for value in values(kafka, "enriched", committed=True)]
@@ -228,7 +229,7 @@ async def invoice(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 1, "invoices": 1})
 async def future_not_awaited(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("invoices", invoice, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)])
     await world.calm()
     await world.caught_up("invoices", "orders")
     assert {int(value) for value in values(kafka, "invoices")} == set(range(40))
@@ -244,15 +245,17 @@ async def label(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
         await reader.start()
         done: Any = {}
         unsent: Any = []
+        flushed = time.monotonic()
         while not stopping.is_set():
             for records in (await reader.getmany(timeout_ms=200, max_records=5)).values():
                 for record in records:
                     unsent.append(await writer.send("labels", record.value))
                     done.update(after(record))
-            if len(unsent) >= 5:
+            if len(unsent) >= 5 or (unsent and time.monotonic() > flushed + 10):
                 await asyncio.gather(*unsent)
                 await reader.commit(done)
                 unsent, done = [], {}
+                flushed = time.monotonic()
         if done:
             if not bug:
                 await asyncio.gather(*unsent)
@@ -266,7 +269,7 @@ async def label(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 1, "labels": 1})
 async def flush_forgotten(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("labels", label, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)])
     await world.calm()
     await asyncio.sleep(5)
     kafka.produce("orders", *(f"{n}" for n in range(40, 50)))
@@ -342,7 +345,7 @@ async def tally(bootstrap: str, world: SimulatedWorld, bug: bool) -> None:
 @scenario({"orders": 1, "tally": 1})
 async def restore_until_silence(kafka: SimulatedKafka, world: SimulatedWorld, bug: bool) -> None:
     world.start("tally", tally, kafka.bootstrap, world, bug)
-    await load(kafka, "orders", [f"{n}" for n in range(40)])
+    await load(kafka, world, "orders", [f"{n}" for n in range(40)])
     await world.calm()
     await world.caught_up("tally", "orders")
     assert json.loads(values(kafka, "tally")[-1]) == [40, 40]

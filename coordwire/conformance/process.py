@@ -1,4 +1,5 @@
-"""A codec as a process: asked by a line of JSON on its standard input, and heard on its standard output.
+"""An implementation as a process: asked by a line of JSON on its standard input, and heard on its standard
+output.
 
 Strategy: one request at a time. What does not answer within the deadline is killed with all that it
 started; the next request starts it again. On Linux the growth of a process's memory is known; what it grows
@@ -28,19 +29,23 @@ OUTPUT = 4_000
 """Bytes of standard error that are shown."""
 
 
-class CodecDied(CoordwireError):
-    """The codec has ended, was silent for too long, or said what is not an answer. output: the end of its
+class ProcessDied(CoordwireError):
+    """The process has ended, was silent for too long, or said what is not an answer. output: the end of its
     standard error, where it can't be started."""
 
     output = ""
 
 
-class CodecProcess:
-    """A codec's process; to be used in `async with`. command: what starts it; timeout: seconds for an answer,
-    the start included; memory: bytes of address space that it gets, on Linux; None for no limit."""
+class AskedProcess:
+    """A process; to be used in `async with`. command: what starts it; kind: what it is, as "codec"; timeout:
+    seconds for an answer, the start included; memory: bytes of address space that it gets, on Linux; None for
+    no limit."""
 
-    def __init__(self, command: Sequence[str], *, timeout: float, memory: int | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, kind: str, timeout: float, memory: int | None = None
+    ) -> None:
         self._command = command
+        self._kind = kind
         self._timeout = timeout
         self._memory = memory
         self._process: asyncio.subprocess.Process | None = None
@@ -48,13 +53,13 @@ class CodecProcess:
         self._peaks = (0, 0)
         self.starts = 0
         self.name = ""
-        """What the codec calls itself."""
+        """What the implementation calls itself."""
 
     async def __aenter__(self) -> Self:
         try:
             await self._start()
         except BaseException as error:
-            if isinstance(error, CodecDied):
+            if isinstance(error, ProcessDied):
                 error.output = self.output()
             await self.__aexit__(None, None, None)
             raise
@@ -66,11 +71,12 @@ class CodecProcess:
         await self._end()
         self._errors.close()
 
-    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request. Raises `CodecDied`, also where it can't be started again; `OSError`."""
+    async def ask(self, request: dict[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
+        """The answer to a request. timeout: seconds for this one. Raises `ProcessDied`, also where it can't
+        be started again; `OSError`."""
         if self._process is None:
             await self._start()
-        return await self._exchange(request)
+        return await self._exchange(request, self._timeout if timeout is None else timeout)
 
     def growth(self) -> int:
         """Bytes by which the greatest size of the process's memory has grown since the last call; 0 where the
@@ -86,7 +92,7 @@ class CodecProcess:
         return any(self._peaks)
 
     def output(self) -> str:
-        """The end of what the codec wrote to standard error since the last call."""
+        """The end of what the process wrote to standard error since the last call."""
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - OUTPUT))
         text = self._errors.read().decode(errors="replace")
@@ -105,36 +111,36 @@ class CodecProcess:
             import resource
 
             resource.prlimit(self._process.pid, resource.RLIMIT_AS, (self._memory, self._memory))
-        answer = await self._exchange({"do": "name"})
+        answer = await self._exchange({"do": "name"}, self._timeout)
         self.name = str(answer.get("name", ""))[:200]
         self.growth()
 
-    async def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _exchange(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout):
                 with suppress(OSError):  # it may have ended, or closed its input: what it wrote says more
                     process.stdin.write(json.dumps(request).encode() + b"\n")
                     await process.stdin.drain()
                 line = await process.stdout.readline()
                 if not line.endswith(b"\n"):
-                    raise CodecDied(f"the codec ended, {_status(await process.wait())}")
+                    raise ProcessDied(f"the {self._kind} ended, {_status(await process.wait())}")
             answer = json.loads(line)
         except TimeoutError:
             await self._end()
-            raise CodecDied(f"no answer within {self._timeout:g} s") from None
+            raise ProcessDied(f"no answer within {timeout:g} s") from None
         except (ValueError, RecursionError):  # also a line that is too long
             await self._end()
-            raise CodecDied("a line that is not JSON") from None
-        except CodecDied:
+            raise ProcessDied("a line that is not JSON") from None
+        except (ProcessDied, asyncio.CancelledError):  # the next request's answer would be this one's
             await self._end()
             raise
         if not isinstance(answer, dict):
             await self._end()
-            raise CodecDied("a line that is not a JSON object")
+            raise ProcessDied("a line that is not a JSON object")
         return answer
 
     async def _end(self) -> None:
