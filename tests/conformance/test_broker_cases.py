@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import struct
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -230,6 +232,18 @@ def test_a_bug_in_bytes_is_found(address: str) -> None:
 
     (result,) = asyncio.run(play())
     assert result.verdict is CaseVerdict.FAIL
+
+
+@pytest.mark.parametrize("error", [TypeError("None"), KeyError("t"), struct.error("short")])
+def test_an_answer_of_another_form_fails_a_case_and_no_run(error: Exception) -> None:
+    async def play(stage: stage.Stage) -> None:
+        raise error
+
+    with Broker.in_thread() as broker:
+        case = replace(CASES["framing/order/1"], play=play)
+        (result,) = asyncio.run(results_of(broker.bootstrap, [case]))
+    assert result.verdict is CaseVerdict.FAIL
+    assert "an answer of another form" in result.reason
 
 
 def test_what_a_broker_lacks_is_skipped(run: Run, tmp_path: Path) -> None:
