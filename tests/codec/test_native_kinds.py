@@ -1,8 +1,8 @@
 """The native engine with each kind of field, alone in a struct: also what no message has is read and written.
 
-Strategy: programs of one field are made by hand, inline and tagged, alone and as an array, each with values at
-its edges; bytes are compared with `struct`'s, values with what they were, and every cut and many changes of
-the bytes are declined or read to something that is written again. Allocations fail one after the other.
+Strategy: programs of one field are made by hand, inline and tagged, alone and as an array, each with values
+at its edges; bytes are compared with `struct`'s, values with what they were, and every cut and many changes
+of the bytes are declined or read to something that is written again. Allocations fail one after the other.
 """
 
 from __future__ import annotations
