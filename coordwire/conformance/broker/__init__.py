@@ -24,5 +24,6 @@
     topics.py            topics and configs
 
 Rules: a case checks a rule, not bytes: ids, times and texts differ between brokers. It has names of its own,
-with a random prefix, and touches nothing else. Apache Kafka 4.3 and 4.4 pass every case.
+with a random prefix, and touches nothing else. Apache Kafka 4.3 and 4.4 pass every case,
+and 3.9 those of its versions.
 """
