@@ -368,6 +368,7 @@ class Broker:
         if link in self.links:
             self._joined[link.node] -= 1
             del self.links[link]
+            self.cluster.share_partitions.disconnected(link.node, link)
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
         assert self._loop is not None

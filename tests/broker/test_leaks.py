@@ -3,16 +3,20 @@ object that grows with their number."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import threading
 
 import pytest
 
+from coordwire.broker import Broker
+from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.harness import Kafka
 from coordwire.broker.injection import FaultRule
 from coordwire.messages import MetadataRequest
 from tests.broker.blocking_peer import BlockingPeer
+from tests.broker.peer import run
 
 
 def start_and_stop() -> None:
@@ -47,3 +51,30 @@ def test_nothing_is_left(count: int) -> None:
     now = left()
     assert now[:2] == (threads, files)
     assert now[2] - objects < count / 4
+
+
+def test_a_connection_may_end_after_its_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that the loop ends later than `stop` waits for."""
+    monkeypatch.setattr(ClientLink, "abort", lambda link: None)
+    lost, errors = ClientLink.connection_lost, list[dict[str, object]]()
+    is_over = asyncio.Event()
+
+    def connection_lost(link: ClientLink, exc: Exception | None) -> None:
+        is_over.set()
+        lost(link, exc)
+
+    monkeypatch.setattr(ClientLink, "connection_lost", connection_lost)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        broker = Broker()
+        await broker.start()
+        _, writer = await asyncio.open_connection(*broker.addresses[0])
+        while not broker.links:
+            await asyncio.sleep(0.01)
+        await broker.stop()
+        writer.close()
+        await is_over.wait()
+
+    run(main())
+    assert errors == []

@@ -198,7 +198,6 @@ class ClientLink(asyncio.BufferedProtocol):
         self._transport = None
         self._state = _CLOSED
         self._hub.leave(self)
-        self._hub.cluster.share_partitions.disconnected(self._node, self)
         self._hub.memory.forget(self)
         run, self._run, self._pending = self._run, None, None
         if run is not None:
