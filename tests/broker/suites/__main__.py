@@ -24,6 +24,7 @@ from tests.broker.suites import (
     word_count,
 )
 from tests.broker.suites.checks import Checks
+from tests.broker.suites.system_tests import suite as system_tests
 from tests.interop.maven import Unavailable
 
 SUITES: dict[str, Callable[[Checks, tuple[str, ...]], None]] = {
@@ -34,6 +35,7 @@ SUITES: dict[str, Callable[[Checks, tuple[str, ...]], None]] = {
     "kafka-python": kafka_python.run,
     "kgo": kgo.run,
     "share-consumers": share_consumers.run,
+    "system-tests": system_tests.run,
     "transactions": transaction_histories.run,
     "verifiable": verifiable.run,
     "word-count": word_count.run,
