@@ -62,7 +62,8 @@ SLOW = (
     "tests/test_fuzz_targets.py::test_target",
 )
 SLOW_FILES = (
-    "*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py", "*/tests/test_near.py",
+    "*growth*.py", "*/cli/test_memory.py", "*/conformance/test_broker_cases.py",
+    "*/conformance/test_client_cases.py", "*/tests/test_architecture.py", "*/tests/test_near.py",
     "*/tests/test_text.py",
 )  # fmt: skip
 ASK = """
