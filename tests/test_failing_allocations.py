@@ -4,18 +4,24 @@ Strategy: CPython's own `_testcapi` lets the n-th allocation fail, alone or with
 made once to count its allocations, then again for each of them. Where the native half declines for want of
 memory and Python then serves, the answer is the same. Rules: what a call is given is made anew before each
 time, and what it gave is judged when memory is there again; a failed call leaves what it was given usable.
+Memory fails in the extension's own calls, as far as they can be made without Python's part: CPython itself
+does not outlive it everywhere (3.12 and 3.13 crash in generators, 3.13 also where a type is made, 3.11 raises
+`SystemError`; without the extension, too).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from itertools import count as numbers
+from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -117,19 +123,26 @@ def table_rows(view: bool, taken: Any) -> Any:
 
 
 def entries(data: bytes) -> Call:
-    stream = io.BytesIO(data)
-    return lambda: list(Capture(stream, "x", lazy=True).entries())
+    found = Capture(io.BytesIO(data), "x", lazy=True).entries()
+    begun = next(found)  # with memory, since Python makes there what the extension walks with
+    return lambda: [begun, *found]
 
 
 def entries_said(found: list[Any]) -> Any:
     return [said(entry) if isinstance(entry, FrameEntry) else entry for entry in found]
 
 
-def lines(data: bytes) -> Call:
-    """The lines of entries; what declines is served by Python."""
+def lines(data: bytes) -> tuple[Callable[[], Call], Callable[[Any], Any]]:
+    """The lines of entries, whose tables are filled; for what declines Python's own are taken afterwards."""
     found = list(Capture(io.BytesIO(data), "x", lazy=True).entries())
     writer = PlainJsonLines(show_secrets=True)
-    return lambda: [writer.line(entry, 6) or line(entry, 6, show_secrets=True) for entry in found]
+    served = [line(entry, 6, show_secrets=True) for entry in found]
+
+    def call() -> list[str | None]:
+        return [writer.line(entry, 6) for entry in found]
+
+    assert [text for text in call() if text is not None]
+    return always(call), lambda texts: [text or known for text, known in zip(texts, served, strict=True)]
 
 
 def server() -> Call:
@@ -208,6 +221,21 @@ def bind() -> Call:
     return partial(module.bind, UUID, ZERO_UUID.is_safe, Limits, context, LEAF_FACTOR, ELEMENT_COST)
 
 
+def native_call(name: str, build: Call) -> Call:
+    """The call of one of the extension's classes with which Python ends `build`."""
+    taken: list[tuple[Any, ...]] = []
+    cls = getattr(native, name)
+
+    def take(*arguments: Any) -> Any:
+        taken.append(arguments)
+        return cls(*arguments)
+
+    with patch.object(program, "native", SimpleNamespace(**{name: take})):
+        build()
+    (arguments,) = taken
+    return partial(cls, *arguments)
+
+
 def makers() -> dict[str, Call]:
     """What makes the extension's objects, whose kind alone is compared."""
     assert native is not None
@@ -217,8 +245,8 @@ def makers() -> dict[str, Call]:
     slots = ReceiveBuffer, SentRequest, RequestReceived, ResponseReceived
     message = CASES[0][0]
     found: dict[str, Call] = {
-        "program": partial(program.compiled, layout, layout.cls),
-        "transcriber": partial(program._build, layout),
+        "program": native_call("Program", partial(program.compiled, layout, layout.cls)),
+        "transcriber": native_call("Transcriber", partial(program._build, layout)),
         "framer": partial(native.Framer, RequestFrame, RequestHeader(), True, list),
         "exchange": partial(native.Exchange, *framers, *slots),
         "codec": partial(native.Codec, Record),
@@ -283,8 +311,8 @@ def cases() -> dict[str, tuple[Callable[[], Call], Callable[[Any], Any]]]:
         "views": (partial(fill, True), partial(table_rows, True)),
         "capture": (partial(entries, CAPTURE), entries_said),
         "traffic": (partial(entries, TRAFFIC), entries_said),
-        "lines": (partial(lines, TRAFFIC), unchanged),
-        "lines-of-a-recording": (partial(lines, CAPTURE), unchanged),
+        "lines": lines(TRAFFIC),
+        "lines-of-a-recording": lines(CAPTURE),
     }
     return found
 
@@ -304,6 +332,8 @@ CALLS = cases() if native is not None else {}
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_allocation_fails_once(name: str, width: int) -> None:
+    if name == "load" and sys.version_info >= (3, 13):
+        pytest.skip("CPython 3.13 itself crashes where a type with attributes is made without memory")
     make, shown = CALLS[name]
     make()()  # what is kept from the first time on
     expected = shown(make()())
