@@ -9,7 +9,8 @@ Rules: Pythons are the system's own, pyenv's and those of a forge's tool cache, 
 `.ci/pythons`, and newer ones, for which
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
-values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
+values, and the tests in SLOW and SLOW_FILES, which are about bytes or sources or take long, run only in the
+whole suite.
 With the extension all of them run on the oldest and the newest Python, those of ENGINE_FOLDERS on those
 between; without it all of them run on the suite's Python, those of NEAR_FOLDERS on the oldest and the newest.
 Another patch release of the suite's Python runs those of NEAR_FOLDERS with and without it.
@@ -63,8 +64,8 @@ SLOW = (
 )
 SLOW_FILES = (
     "*growth*.py", "*/cli/test_memory.py", "*/conformance/test_broker_cases.py",
-    "*/conformance/test_client_cases.py", "*/tests/test_architecture.py", "*/tests/test_near.py",
-    "*/tests/test_text.py",
+    "*/conformance/test_client_cases.py", "*/tests/test_architecture.py", "*/tests/test_c_mutants.py",
+    "*/tests/test_near.py", "*/tests/test_text.py",
 )  # fmt: skip
 ASK = """
 import json, sys, sysconfig
