@@ -1,5 +1,6 @@
 """What judges implementations of Kafka's protocol in any language: cases with addresses, verdicts, reports.
 
+    cases.py     what cases of brokers and of clients share
     results.py   a case's result and its verdict; lists of known failures; which cases are run
     reports.py   results as a summary, as JSON and as JUnit's XML
     process.py   an implementation as a process that is asked by lines

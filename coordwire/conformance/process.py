@@ -5,8 +5,8 @@ Strategy: one request at a time. What does not answer within the deadline is kil
 started; the next request starts it again. On Linux the growth of a process's memory is known; what it grows
 from answer to answer is the request's, but for the first, which has what is made once.
 
-Rules: an answer has at most `LONGEST_ANSWER` bytes; standard error goes to a file without a name, of which
-the end is read after a failure. Nothing is left running.
+Rules: an answer has at most `LONGEST_ANSWER` bytes; of standard error the end is kept, and what comes before
+is read and dropped, so that neither fills anything. Nothing is left running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import asyncio
 import json
 import os
 import signal
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,15 @@ from coordwire.errors import CoordwireError
 LONGEST_ANSWER = 256 << 20
 OUTPUT = 4_000
 """Bytes of standard error that are shown."""
+
+_PART = 1 << 20
+"""Bytes of it that are read at once: more than asyncio takes in one turn of its loop."""
+
+_TURNS = 3
+"""Of the loop, after which what is in the pipe has been read."""
+
+_LAST_WORDS = 1.0
+"""Seconds for the end of it once the process has ended."""
 
 
 class ProcessDied(CoordwireError):
@@ -49,7 +57,9 @@ class AskedProcess:
         self._timeout = timeout
         self._memory = memory
         self._process: asyncio.subprocess.Process | None = None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._errors_end = b""
+        """The end of standard error."""
+        self._hearing: asyncio.Task[None] | None = None
         self._peaks = (0, 0)
         self.starts = 0
         self.name = ""
@@ -60,7 +70,7 @@ class AskedProcess:
             await self._start()
         except BaseException as error:
             if isinstance(error, ProcessDied):
-                error.output = self.output()
+                error.output = await self.output()
             await self.__aexit__(None, None, None)
             raise
         return self
@@ -69,7 +79,6 @@ class AskedProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._end()
-        self._errors.close()
 
     async def ask(self, request: dict[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
         """The answer to a request. timeout: seconds for this one. Raises `ProcessDied`, also where it can't
@@ -91,22 +100,26 @@ class AskedProcess:
         """Whether the system reports how much memory the process has had."""
         return any(self._peaks)
 
-    def output(self) -> str:
+    async def output(self) -> str:
         """The end of what the process wrote to standard error since the last call."""
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - OUTPUT))
-        text = self._errors.read().decode(errors="replace")
-        self._errors.seek(0)
-        self._errors.truncate()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        text, self._errors_end = self._errors_end.decode(errors="replace"), b""
         return text
+
+    async def _hear(self, errors: asyncio.StreamReader) -> None:
+        while part := await errors.read(_PART):
+            self._errors_end = (self._errors_end + part)[-OUTPUT:]
 
     async def _start(self) -> None:
         self._peaks = (0, 0)
         self.starts += 1
         self._process = await asyncio.create_subprocess_exec(
             *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=self._errors, limit=LONGEST_ANSWER, start_new_session=True,
+            stderr=asyncio.subprocess.PIPE, limit=LONGEST_ANSWER, start_new_session=True,
         )  # fmt: skip
+        assert self._process.stderr is not None
+        self._hearing = asyncio.create_task(self._hear(self._process.stderr))
         if self._memory is not None:
             import resource
 
@@ -153,6 +166,9 @@ class AskedProcess:
             else:
                 process.kill()
         await process.wait()
+        if self._hearing is not None:  # another session's process may hold the pipe
+            await asyncio.wait([self._hearing], timeout=_LAST_WORDS)
+            self._hearing.cancel()
 
     def _measured(self) -> tuple[int, int]:
         """The peaks of address space and of resident memory in bytes: memory that was only reserved grows the

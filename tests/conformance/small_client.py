@@ -47,6 +47,9 @@ class SmallClient:
             links.close()
         return report
 
+    async def output(self) -> str:
+        return ""
+
 
 # --- producing ---
 

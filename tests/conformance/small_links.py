@@ -13,7 +13,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordwire.conformance.broker.stage import API_KEYS, code_name, message_of
+from coordwire.conformance.cases import API_KEYS, code_name, message_of
 from coordwire.conformance.client.wire import structs_of
 from coordwire.errors import CoordwireError
 from coordwire.frames import decode_response, encode_request

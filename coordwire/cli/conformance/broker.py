@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="Kafka's client.properties: TLS, SASL, times"
     )
-    parser.add_argument("--list", action="store_true", help="show the cases, and run none")
+    run_options.configure_list(parser)
     run_options.configure(parser)
 
 
@@ -34,10 +34,9 @@ def run(options: argparse.Namespace) -> int:
     from coordwire.conformance.broker.run import selected
 
     cases = selected(options.only)
-    if not cases:
-        raise Failure(f"conformance: no case has the address {' or '.join(options.only)}")
-    if options.list:
-        _show(cases)
+    if run_options.is_listed(
+        options, cases, lambda case: (f"asked: {case.question}", f"Kafka: {case.answer}")
+    ):
         return 0
     if options.broker is None:
         raise Failure("conformance: expected the broker's HOST:PORT")
@@ -47,13 +46,6 @@ def run(options: argparse.Namespace) -> int:
     except ClientError as error:
         raise Failure(f"conformance: {shown(str(error))}") from None
     return run_options.finish(results, options)
-
-
-def _show(cases: Sequence[BrokerCase]) -> None:
-    for case in cases:
-        level = "recommended" if case.recommended else "required"
-        print(f"{case.address}  ({level}, {case.document})")
-        print(f"    {case.rule}\n    asked: {case.question}\n    Kafka: {case.answer}")
 
 
 async def _run(options: argparse.Namespace, cases: Sequence[BrokerCase], known: KnownFailures) -> Results:

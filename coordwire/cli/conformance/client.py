@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from coordwire.cli import Failure, cluster_options
 from coordwire.cli.conformance import run_options
-from coordwire.conformance.process import AskedProcess, ProcessDied
+from coordwire.conformance.process import AskedProcess
 from coordwire.conformance.results import Results
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="COMMAND",
         help="after --: what starts the client; it gets a task a line of JSON, and reports with one",
     )
-    parser.add_argument("--list", action="store_true", help="show the cases, and run none")
+    run_options.configure_list(parser)
     parser.add_argument(
         "--jobs",
         type=int,
@@ -49,10 +49,9 @@ def run(options: argparse.Namespace) -> int:
     from coordwire.conformance.client.run import selected
 
     cases = selected(options.only)
-    if not cases:
-        raise Failure(f"conformance: no case has the address {' or '.join(options.only)}")
-    if options.list:
-        _show(cases)
+    if run_options.is_listed(
+        options, cases, lambda case: (f"broker: {case.broker}", f"client: {case.answer}")
+    ):
         return 0
     if not options.program:
         raise Failure("conformance: expected what starts the client, after --")
@@ -60,17 +59,10 @@ def run(options: argparse.Namespace) -> int:
     return run_options.finish(asyncio.run(_run(options, cases, known)), options)
 
 
-def _show(cases: Sequence[ClientCase]) -> None:
-    for case in cases:
-        level = "recommended" if case.recommended else "required"
-        print(f"{case.address}  ({level}, {case.document})")
-        print(f"    {case.rule}\n    broker: {case.broker}\n    client: {case.answer}")
-
-
 async def _run(options: argparse.Namespace, cases: Sequence[ClientCase], known: KnownFailures) -> Results:
     from coordwire.conformance.client.run import judged
 
-    try:
+    with run_options.started("client", options.program):
         async with AsyncExitStack() as stack:
             clients = [
                 await stack.enter_async_context(
@@ -80,10 +72,6 @@ async def _run(options: argparse.Namespace, cases: Sequence[ClientCase], known: 
             ]
             results = Results(clients[0].name or "a client without a name", known, options.only)
             await run_options.collect(results, judged(clients, cases), len(cases))
-    except ProcessDied as error:
-        raise Failure(run_options.not_started("client", error)) from None
-    except OSError as error:
-        raise Failure(f"conformance: {options.program[0]}: {error.strerror or error}") from None
     starts = sum(client.starts for client in clients) - len(clients)
     if starts:
         results.notes.append(f"the client was started again {starts:,} times")

@@ -12,7 +12,7 @@ from coordwire.cli import Failure, cluster_options
 from coordwire.cli.conformance import run_options
 from coordwire.conformance.codec.run import judged
 from coordwire.conformance.codec.verdicts import Vector, vectors
-from coordwire.conformance.process import AskedProcess, ProcessDied
+from coordwire.conformance.process import AskedProcess
 from coordwire.conformance.results import KnownFailures, Results
 
 _SIZES = {"": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
@@ -70,23 +70,18 @@ def _vectors(options: argparse.Namespace) -> list[Vector]:
         raise Failure(f"conformance: {options.vectors}: {error}") from None
     except FileNotFoundError as error:
         raise Failure(f"conformance: {error.filename}: there is no such file") from None
-    if not selected:
-        raise Failure(f"conformance: no vector has the address {' or '.join(options.only)}")
+    run_options.check_any(options, selected, "vector")
     return selected
 
 
 async def _run(options: argparse.Namespace, selected: list[Vector], known: KnownFailures) -> Results:
     codec = AskedProcess(options.program, kind="codec", timeout=options.timeout, memory=options.memory)
-    try:
+    with run_options.started("codec", options.program):
         async with codec:
             results = Results(codec.name or "a codec without a name", known, options.only)
             if not codec.memory_is_known:
                 results.notes.append("memory was not measured: this system doesn't report it")
             await run_options.collect(results, judged(codec, selected), len(selected))
-    except ProcessDied as error:
-        raise Failure(run_options.not_started("codec", error)) from None
-    except OSError as error:
-        raise Failure(f"conformance: {options.program[0]}: {error.strerror or error}") from None
     if codec.starts > 1:
         results.notes.append(f"the codec was started {codec.starts:,} times")
     return results

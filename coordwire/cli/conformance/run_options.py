@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
@@ -32,6 +34,60 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write all results as JUnit's XML")
 
 
+class ListedCase(Protocol):
+    """What is shown of a case, of a broker's or a client's."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def document(self) -> str: ...
+
+    @property
+    def rule(self) -> str: ...
+
+    @property
+    def recommended(self) -> bool: ...
+
+
+C = TypeVar("C", bound=ListedCase)
+
+
+def configure_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="show the cases, and run none")
+
+
+def is_listed(options: argparse.Namespace, cases: Sequence[C], texts: Callable[[C], Sequence[str]]) -> bool:
+    """Whether --list asks for the cases, which are shown then; texts: more lines on one. Raises `Failure`
+    where there are none."""
+    check_any(options, cases, "case")
+    if not options.list:
+        return False
+    for case in cases:
+        level = "recommended" if case.recommended else "required"
+        print(f"{case.address}  ({level}, {case.document})")
+        print("\n".join(f"    {text}" for text in (case.rule, *texts(case))))
+    return True
+
+
+def check_any(options: argparse.Namespace, selected: Sequence[object], kind: str) -> None:
+    """Raise `Failure` where --only selects nothing. kind: of what is selected."""
+    if not selected:
+        raise Failure(f"conformance: no {kind} has the address {' or '.join(options.only)}")
+
+
+@contextmanager
+def started(kind: str, program: Sequence[str]) -> Iterator[None]:
+    """Where a process is started: `Failure` says why it can't be, with the end of its standard error."""
+    try:
+        yield
+    except ProcessDied as error:
+        reason = f"conformance: the {kind} doesn't start: {error.reason}"
+        raise Failure("\n".join([reason, *error.output.split("\n")]).rstrip()) from None
+    except OSError as error:
+        raise Failure(f"conformance: {program[0]}: {error.strerror or error}") from None
+
+
 def known_failures(options: argparse.Namespace) -> KnownFailures:
     """The list of --known; with --fix the file may be missing. Raises `Failure`."""
     if options.known is None:
@@ -46,12 +102,6 @@ def known_failures(options: argparse.Namespace) -> KnownFailures:
         raise Failure(f"conformance: {options.known}: there is no such file") from None
     except UnicodeDecodeError:
         raise Failure(f"conformance: {options.known}: not UTF-8") from None
-
-
-def not_started(kind: str, error: ProcessDied) -> str:
-    """Why a process can't be started, with the end of its standard error."""
-    reason = f"conformance: the {kind} doesn't start: {error.reason}"
-    return "\n".join([reason, *error.output.split("\n")]).rstrip()
 
 
 async def collect(results: Results, cases: AsyncIterator[CaseResult], total: int) -> None:

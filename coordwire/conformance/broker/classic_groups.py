@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordwire.client import Client
-from coordwire.conformance.broker.stage import Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import code_name
 
 KIP_62, KIP_345, KIP_394 = "KIP-62", "KIP-345", "KIP-394"
 GROUPS = "https://kafka.apache.org/protocol#The_Messages_JoinGroup"

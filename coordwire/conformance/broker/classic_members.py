@@ -20,7 +20,8 @@ from coordwire.conformance.broker.classic_groups import (
     synchronized,
 )
 from coordwire.conformance.broker.offsets import committed
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.conformance.broker.classic_groups import GROUPS, KIP_345, beat, join, joined
-from coordwire.conformance.broker.stage import Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

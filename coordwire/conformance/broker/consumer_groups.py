@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from coordwire.conformance.broker.stage import Broken, Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import Broken, code_name
 
 KIP_848, KIP_1082 = "KIP-848", "KIP-1082"
 HEARTBEAT = "ConsumerGroupHeartbeat 1"
@@ -54,12 +55,9 @@ class HeartbeatMember:
 
     async def beat_until(self, count: int) -> None:
         """Send heartbeats until it owns so many partitions."""
-
-        async def owns() -> bool:
-            await self.beat()
-            return len(self.owned) == count
-
-        await self.stage.until(owns, f"a member has {count} partitions")
+        await self.stage.until_beaten(
+            self.beat, lambda: len(self.owned) == count, f"a member has {count} partitions"
+        )
 
 
 def partitions_of(assignment: Any) -> Partitions:

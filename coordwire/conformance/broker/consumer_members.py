@@ -18,7 +18,8 @@ from coordwire.conformance.broker.consumer_groups import (
     refusal,
 )
 from coordwire.conformance.broker.offsets import committed, fetched
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

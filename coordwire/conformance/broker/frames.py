@@ -15,7 +15,8 @@ from coordwire.conformance.broker.framing import (
     received,
     versions_request,
 )
-from coordwire.conformance.broker.stage import Lacking, Stage, case, code_name, message_of, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import Lacking, code_name, message_of
 from coordwire.messages import MetadataRequest, ProduceRequest
 from coordwire.records import Record, encode_batch
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from coordwire import decode_response, encode_request
 from coordwire.client.streams import Stream
-from coordwire.conformance.broker.stage import Broken, Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import Broken, code_name
 from coordwire.messages import ApiVersionsRequest, MetadataRequest
 
 __all__: list[str] = []

@@ -7,7 +7,8 @@ from typing import Any
 from coordwire.conformance.broker.classic_groups import GROUPS, GenerationMember, join, joined, synchronized
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, consumer
 from coordwire.conformance.broker.offsets import committed
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

@@ -9,7 +9,8 @@ from coordwire.conformance.broker.classic_groups import join, joined
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, HeartbeatMember, consumer
 from coordwire.conformance.broker.consumer_members import classic
 from coordwire.conformance.broker.offsets import COMMIT, FETCH, commit, committed, deletion, fetched
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 from coordwire.conformance.broker.classic_groups import join, joined
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, consumer
-from coordwire.conformance.broker.stage import Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import code_name
 
 COMMIT = "https://kafka.apache.org/protocol#The_Messages_OffsetCommit"
 FETCH = "https://kafka.apache.org/protocol#The_Messages_OffsetFetch"

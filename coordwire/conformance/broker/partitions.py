@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.conformance.broker.records import offset_at, partition_of, produce, values_of, written
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 from coordwire.records import Record, encode_batch
 
 __all__: list[str] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
 from coordwire.conformance.broker.transactions import KIP_98, NEEDS, Producer, producer, values_of
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

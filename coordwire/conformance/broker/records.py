@@ -7,7 +7,8 @@ import time
 from typing import Any
 from uuid import uuid4
 
-from coordwire.conformance.broker.stage import Lacking, Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import Lacking, code_name
 from coordwire.errors import CodecUnavailable
 from coordwire.records import Record, batches, encode_batch
 

@@ -34,7 +34,8 @@ from coordwire.conformance.broker import (
     transaction_rules,
     transactions,
 )
-from coordwire.conformance.broker.stage import CASES, Broken, BrokerCase, Lacking, Stage
+from coordwire.conformance.broker.stage import CASES, BrokerCase, Stage
+from coordwire.conformance.cases import Broken, Lacking
 from coordwire.conformance.results import CaseResult, CaseVerdict, is_selected
 from coordwire.errors import CoordwireError
 

@@ -44,12 +44,9 @@ class SharingMember:
 
     async def beat_until(self, count: int) -> None:
         """Send heartbeats until it has so many partitions."""
-
-        async def owns() -> bool:
-            await self.beat()
-            return len(self.owned) == count
-
-        await self.stage.until(owns, f"a member has {count} partitions")
+        await self.stage.until_beaten(
+            self.beat, lambda: len(self.owned) == count, f"a member has {count} partitions"
+        )
 
 
 async def sharer(stage: Stage, partitions: int = 1, group: str = "") -> SharingMember:

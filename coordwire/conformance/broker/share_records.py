@@ -12,8 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.conformance.broker.share_groups import SharingMember, altered, sharer
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
 from coordwire.conformance.broker.transactions import producer
+from coordwire.conformance.cases import code_name
 from coordwire.records import Record, encode_batch
 
 __all__: list[str] = []

@@ -11,7 +11,7 @@ version from which the rule holds ("JoinGroup 4"); a broker without one skips th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,13 +20,10 @@ from uuid import UUID
 
 from coordwire.client import Client, ClientSettings, connect, open_stream
 from coordwire.client.streams import Stream
-from coordwire.codec import Struct
-from coordwire.enums import ErrorCode
+from coordwire.conformance.cases import API_KEYS, Broken, Lacking, code_name, message_of
 from coordwire.errors import CoordwireError
 from coordwire.messages import find_message
-from coordwire.messages.keys import FACTS
 
-API_KEYS = {facts.name: key for key, facts in FACTS.items()}
 PATIENCE = 15.0
 """Seconds that `until` waits."""
 
@@ -34,35 +31,6 @@ HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHear
 
 UNSETTLED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 """Errors of a coordinator that is asked again."""
-
-
-class Broken(CoordwireError):
-    """The broker has broken a case's rule."""
-
-
-class Lacking(CoordwireError):
-    """The broker lacks what a case is about."""
-
-
-def code_name(code: int) -> str:
-    """An error's name, as UNKNOWN_MEMBER_ID; its number if it has none."""
-    return ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
-
-
-def message_of(cls: type[Struct], values: Mapping[str, Any]) -> Any:
-    """A message from plain values, by the names of its fields."""
-    fields = {field.name: field for field in cls._layout_.fields}
-    result = cls()
-    for name, value in values.items():
-        struct = fields[name].struct
-        if struct is not None and value is not None:
-            value = (
-                [message_of(struct, item) for item in value]
-                if fields[name].array
-                else message_of(struct, value)
-            )
-        setattr(result, name, value)
-    return result
 
 
 class Stage:
@@ -238,6 +206,17 @@ class Stage:
         """Check a condition. reason: what is wrong without. Raises `Broken`."""
         if not condition:
             raise Broken(reason)
+
+    async def until_beaten(
+        self, beat: Callable[[], Awaitable[object]], condition: Callable[[], bool], subject: str
+    ) -> None:
+        """Let a member send heartbeats until a condition holds. Raises `Broken`."""
+
+        async def has_beaten() -> bool:
+            await beat()
+            return condition()
+
+        await self.until(has_beaten, subject)
 
     async def until(self, check: Callable[[], Awaitable[bool]], subject: str) -> None:
         """Wait for something. Raises `Broken` after `PATIENCE`."""

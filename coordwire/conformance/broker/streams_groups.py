@@ -77,12 +77,9 @@ class TaskMember:
 
     async def beat_until(self, count: int) -> None:
         """Send heartbeats until it has so many tasks."""
-
-        async def has_tasks() -> bool:
-            await self.beat()
-            return len(self.active) == count
-
-        await self.stage.until(has_tasks, f"a member has {count} tasks")
+        await self.stage.until_beaten(
+            self.beat, lambda: len(self.active) == count, f"a member has {count} tasks"
+        )
 
 
 async def streamer(stage: Stage, partitions: int = 2, *, instance: str | None = None) -> TaskMember:

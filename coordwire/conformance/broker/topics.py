@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

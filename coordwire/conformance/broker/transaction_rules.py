@@ -10,7 +10,7 @@ from typing import Any
 from coordwire.conformance.broker.classic_groups import join, joined
 from coordwire.conformance.broker.consumer_groups import HEARTBEAT, consumer
 from coordwire.conformance.broker.offsets import fetched
-from coordwire.conformance.broker.stage import Stage, case, code_name, table
+from coordwire.conformance.broker.stage import Stage, case, table
 from coordwire.conformance.broker.transactions import (
     KIP_98,
     KIP_447,
@@ -24,6 +24,7 @@ from coordwire.conformance.broker.transactions import (
     sees,
     values_of,
 )
+from coordwire.conformance.cases import code_name
 
 __all__: list[str] = []
 

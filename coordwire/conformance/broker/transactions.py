@@ -12,7 +12,8 @@ from typing import Any
 
 from coordwire.conformance.broker.classic_groups import joined
 from coordwire.conformance.broker.offsets import committed, fetched
-from coordwire.conformance.broker.stage import Stage, case, code_name
+from coordwire.conformance.broker.stage import Stage, case
+from coordwire.conformance.cases import code_name
 from coordwire.records import Record, batches, encode_batch
 
 __all__: list[str] = []

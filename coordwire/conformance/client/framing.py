@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from coordwire.conformance.broker.stage import API_KEYS, Lacking
+from coordwire.conformance.cases import API_KEYS, Lacking
 from coordwire.conformance.client.recovery import never_gives
 from coordwire.conformance.client.stage import ClientPlay, ClientStage, Report, case
 from coordwire.conformance.client.wire import WireExchange, structs_of

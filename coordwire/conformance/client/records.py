@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.conformance.broker.stage import Lacking
+from coordwire.conformance.cases import Lacking
 from coordwire.conformance.client.recovery import ERRORS, has_records, never_gives, pairs_of
 from coordwire.conformance.client.stage import GROUP, TOPIC, ClientPlay, ClientStage, case
 from coordwire.conformance.client.wire import WireExchange

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from coordwire.conformance.broker.stage import Broken, Lacking
+from coordwire.conformance.cases import Broken, Lacking
 from coordwire.conformance.client import (
     classic_groups,
     consumer_groups,
@@ -69,8 +69,10 @@ async def judged(
 async def _result(case: ClientCase, client: ClientUnderTest) -> CaseResult:
     start = time.perf_counter()
     verdict, reason = await _verdict(case, client)
-    seconds = time.perf_counter() - start
-    return CaseResult(case.address, verdict, reason, seconds, recommended=case.recommended)
+    seconds, output = time.perf_counter() - start, await client.output()
+    if verdict is not CaseVerdict.FAIL:
+        output = ""
+    return CaseResult(case.address, verdict, reason, seconds, case.recommended, output)
 
 
 async def _verdict(case: ClientCase, client: ClientUnderTest) -> tuple[CaseVerdict, str]:

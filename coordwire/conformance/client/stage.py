@@ -21,7 +21,7 @@ from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness.cluster_view import committed_offsets, produce_records, read_records
 from coordwire.broker.injection.fault_registry import FaultHandle
 from coordwire.broker.injection.fault_rule import parse_fault
-from coordwire.conformance.broker.stage import API_KEYS, Broken, Lacking, message_of
+from coordwire.conformance.cases import API_KEYS, Broken, Lacking, message_of
 from coordwire.conformance.client.wire import Wire, WireExchange
 from coordwire.coordinator import RequestContext
 from coordwire.errors import CoordwireError
@@ -62,6 +62,9 @@ class ClientUnderTest(Protocol):
 
     async def ask(self, request: dict[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
         """The report on a task. Raises `ProcessDied`."""
+
+    async def output(self) -> str:
+        """What it wrote to standard error since the last call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from coordwire.client.settings import Address
 from coordwire.codec import Struct
-from coordwire.conformance.broker.stage import code_name
+from coordwire.conformance.cases import code_name
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.frames import PREFIX, decode_request, decode_response, encode_response
 from coordwire.messages.headers import RequestHeader

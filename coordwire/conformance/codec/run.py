@@ -29,7 +29,7 @@ async def judged(codec: AskedProcess, vectors: Iterable[Vector]) -> AsyncIterato
         except ProcessDied as error:
             verdict, reason = CaseVerdict.FAIL, error.reason
         if verdict is CaseVerdict.FAIL:
-            output = codec.output()
+            output = await codec.output()
         yield CaseResult(vector["id"], verdict, reason, time.perf_counter() - start, output=output)
 
 
