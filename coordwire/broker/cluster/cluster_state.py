@@ -65,7 +65,7 @@ class ClusterState(ClusterFacts):
         self.replication = Replication(self, self._reload)
         self.share_states = ShareStateCoordinators(self, self.replication, self.share_state_topic)
         self.share_partitions = SharePartitions(
-            self, self.share_states, DeadLetterQueues(self, self.replication)
+            self, self.share_states, DeadLetterQueues(self, self.replication, self.create_topic)
         )
         self.groups = GroupCoordinators(self, self.replication, self.offsets_topic, self.share_states.ask)
         self.transactions = TransactionCoordinators(

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.dead_letters import DEAD_LETTERS_SHARE_VERSION
 from coordwire.broker.cluster.fact_records import setting_records
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.settings.settings import (
@@ -409,6 +410,7 @@ def _store(call: ApiCall, kind: int, name: str, known: dict[str, str], settings:
         cluster.share_partitions.configure(name)
 
 
+_QUEUE = "errors.deadletterqueue"
 _GIVEN = frozenset({"node.id", "broker.id"})
 
 
@@ -466,6 +468,13 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
         name: BrokerSetting(str(value), ConfigType.INT, configured=name in _GIVEN)
         for name, value in numbers.items()
     }
+    share = cluster.features.supported.get("share.version")
+    if share is not None and share.newest >= DEAD_LETTERS_SHARE_VERSION:
+        is_created = str(config.creates_dead_letter_queues).lower()
+        settings[f"{_QUEUE}.auto.create.topics.enable"] = BrokerSetting(is_created, ConfigType.BOOLEAN)
+        settings[f"{_QUEUE}.topic.name.prefix"] = BrokerSetting(
+            config.dead_letter_queue_prefix, ConfigType.STRING
+        )
     settings["auto.create.topics.enable"] = BrokerSetting(
         str(config.auto_create_topics).lower(), ConfigType.BOOLEAN
     )
