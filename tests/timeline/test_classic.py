@@ -35,7 +35,7 @@ from coordwire.timeline.events import (
     Unanswered,
 )
 from coordwire.timeline.from_wire.timeline import timeline
-from tests.timeline.script import START, Script, only
+from tests.timeline.script import SECOND, START, Script, only
 
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82
 
@@ -469,3 +469,40 @@ def test_refused_commits_name_the_topic(
     script.answer(script.ask(request, "a", version=8), OffsetCommitResponse(topics=topics))
     found = {event.error_code: (event.topic, event.partition) for event in only(script.events(), ErrorMet)}
     assert found == about
+
+
+def test_who_is_missing_may_have_been_so_from_the_generation_before() -> None:
+    """Of generation 2 no answer to a JoinGroup is seen; the one that begins the next comes late."""
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.join("a")
+    script.sync(2, {"a": {"t": [0, 1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked, members=["a-id", "c-id"])
+    unexplained = last_rebalance(script)
+    assert (unexplained.cause, unexplained.member_id) == ("unknown", None)
+    answered, script.now = script.now, 4.5
+    late = script.join("c")
+    script.now = answered
+    script.joined(3, "a-id", late, members=[])
+    script.sync(3, {"a": {"t": [0]}, "c": {"t": [1]}})
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("new_member", "c-id")
+    assert (rebalance.began_ns or 0) - START == 4.5 * SECOND
+    assert [left.member_id for left in only(script.events(), MemberLeft)] == ["b-id"]
+
+
+def test_who_was_in_an_unseen_generation_is_why_the_next_one_began() -> None:
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.sync(2, {"a": {"t": [0]}, "b": {"t": [1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked)
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("session_timeout", "b-id")

@@ -61,6 +61,7 @@ class ClassicState(Group):
         self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
+        self._unseen_generation: int | None = None  # the last that no answer to a JoinGroup showed
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         self._written = WrittenGeneration()
         self._listed_members: dict[
