@@ -38,6 +38,8 @@ __all__ = [
     "Leaving",
     "LostMember",
     "MemberEnding",
+    "MemberFound",
+    "MemberIn",
     "MemberJoined",
     "MemberLeft",
     "Moved",
@@ -260,6 +262,27 @@ class MemberJoined(GroupEvent):
     rejoined: bool = False
     former_id: str | None = None
     software: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberFound(GroupEvent):
+    """A member was seen to be in, and not how it came: it was in before the input began, or the input lacks
+    its JoinGroup. Its fields are as in `MemberJoined`, as far as they are known."""
+
+    kind: Kind
+    member_id: str
+    client_id: str | None
+    host: str | None
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    session_timeout_ms: int | None = None
+    former_id: str | None = None
+    software: str | None = None
+
+
+MemberIn = MemberJoined | MemberFound
+"""Either event by which a member is in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -503,10 +526,10 @@ class ProducerFenced(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
-        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
-        OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered, TransactionStep,
-        ProducerFenced,
+        ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined,
+        MemberFound, MemberLeft, GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost,
+        OffsetCommitted, OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered,
+        TransactionStep, ProducerFenced,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

@@ -22,6 +22,8 @@ from coordwire.timeline.events import (
     GroupEvent,
     Kind,
     LagMeasured,
+    MemberFound,
+    MemberIn,
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
@@ -107,9 +109,9 @@ class GroupStory:
         match event:
             case CoordinatorFound():
                 self.coordinator = f"{event.node_id} at {event.host}:{event.port}"
-            case MemberJoined():
+            case MemberJoined() | MemberFound():
                 self.kind = event.kind
-                self.joined += not event.rejoined
+                self.joined += isinstance(event, MemberJoined) and not event.rejoined
                 self._joins(event)
             case MemberLeft():
                 self._leaves(event)
@@ -143,7 +145,7 @@ class GroupStory:
         if self.cluster is None:
             self.cluster, self.parted_ns = event.cluster, event.time_ns
 
-    def _joins(self, event: MemberJoined) -> None:
+    def _joins(self, event: MemberIn) -> None:
         if event.instance_id is not None:  # it takes the place of the one before
             self._goes(self._instances.get(event.instance_id, ""))
             remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)

@@ -26,6 +26,10 @@ KEYS = {
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],
     "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
+    "memberFound": [
+        "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
+        "formerId", "software",
+    ],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
         "reason", "rejoined", "formerId", "software",

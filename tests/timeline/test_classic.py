@@ -27,6 +27,8 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.timeline.events import (
     ErrorMet,
+    MemberFound,
+    MemberIn,
     MemberJoined,
     MemberLeft,
     RebalanceBegan,
@@ -38,6 +40,7 @@ from coordwire.timeline.from_wire.timeline import timeline
 from tests.timeline.script import SECOND, START, Script, only
 
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82
+MEMBER_ID_REQUIRED = 79
 
 
 def last_rebalance(script: Script) -> RebalanceEnded:
@@ -52,7 +55,10 @@ def cause(script: Script) -> tuple[str, str | None, bool]:
 
 
 def test_the_first_member() -> None:
-    script = Script().steady("a")
+    script = Script()
+    asked = script.join("a", member="")
+    asked.api_version = asked.body_version = 3  # later ones are only given an id
+    script.rebalance(1, {"a": {"t": [0]}}, asked)
     began, joined, ended = script.events()
     assert isinstance(began, RebalanceBegan)
     assert isinstance(joined, MemberJoined)
@@ -242,13 +248,42 @@ def test_a_fenced_member() -> None:
 
 def test_a_static_member_that_is_back_under_another_id() -> None:
     script = Script()
-    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3"))
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3", member=""))
     again = script.join("a2", instance="till-3", member="")
     script.rebalance(2, {"a2": {"t": [0]}}, again)
     assert cause(script)[0] == "static_member_returned"
     assert last_rebalance(script).detail == "as till-3"
     first, back = only(script.events(), MemberJoined)
     assert (first.rejoined, back.rejoined, back.instance_id) == (False, True, "till-3")
+
+
+@pytest.mark.parametrize(
+    ("member", "is_given", "kind"),
+    [(None, False, MemberFound), (None, True, MemberJoined), ("", False, MemberJoined)],
+)
+def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
+    member: str | None, is_given: bool, kind: type[MemberIn]
+) -> None:
+    """One that joins again in the first rebalance of a capture was in before."""
+    script = Script()
+    if is_given:
+        nameless = script.join("a", member="")
+        script.answer(nameless, JoinGroupResponse(error_code=MEMBER_ID_REQUIRED, member_id="a-id"))
+    script.rebalance(5, {"a": {"t": [0]}}, script.join("a", member=member))
+    (event,) = only(script.events(), MemberIn)
+    assert isinstance(event, kind)
+
+
+def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
+    script = Script()
+    script.heartbeat("a", 4)
+    script.heartbeat("b", 4)
+    script.heartbeat("b", 4, UNKNOWN_MEMBER_ID)
+    script.heartbeat("b", 4)
+    events = only(script.events(), MemberIn)
+    assert [(event.member_id, type(event)) for event in events] == [
+        ("a-id", MemberFound), ("b-id", MemberFound), ("b-id", MemberJoined),
+    ]  # fmt: skip
 
 
 def test_a_static_member_may_be_back_without_a_rebalance() -> None:

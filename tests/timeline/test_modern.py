@@ -44,7 +44,8 @@ from coordwire.messages.streams_group_heartbeat import (
 )
 from coordwire.timeline.events import (
     ErrorMet,
-    MemberJoined,
+    MemberFound,
+    MemberIn,
     MemberLeft,
     RebalanceBegan,
     RebalanceEnded,
@@ -179,8 +180,8 @@ def test_a_subscription_changes_and_the_coordinator_reassigns() -> None:
 def test_a_member_that_was_in_before_the_capture() -> None:
     script = Script()
     beat(script, "a", 5, 5)
-    (member,) = only(script.events(), MemberJoined)
-    assert member.rejoined
+    (member,) = only(script.events(), MemberIn)
+    assert isinstance(member, MemberFound)
     assert rebalances(script) == []
 
 

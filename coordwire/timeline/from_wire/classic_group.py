@@ -210,6 +210,8 @@ class ClassicGroup(ClassicState):
 
     def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
         member = self.waiting.pop(request_place)
+        if message.member_id and not request.member_id:
+            self.gives_id(message.member_id)
         if message.error_code:
             if request_place in self._causes and _waited(request_place, place):
                 self._begin_with_joins()  # it was accepted, and another took its place meanwhile
@@ -479,6 +481,8 @@ class ClassicGroup(ClassicState):
             ]  # fmt: skip
             if not joins:
                 continue  # its JoinGroup isn't in the input
+            if not joins[-1].member_id:
+                self.gives_id(name)
             member = replace(joins[-1], member_id=name, parked=False)
             member.last_seen_ns = member.answered_ns = place.time_ns
             self._listed_members[name] = member, place
@@ -643,7 +647,7 @@ class ClassicGroup(ClassicState):
                 request.member_id, request_entry.client_id, host, getattr(request, "group_instance_id", None),
                 generation=generation, last_seen_ns=place.time_ns, classic=True,
             )  # fmt: skip
-            self.add(member, place, rejoined=self.generation is None)
+            self.add(member, place)
             if self.generation is None and self.rebalance is None:
                 self.generation = generation
         self.stays(member, generation, place)

@@ -64,12 +64,23 @@ class ClassicState(Group):
         self._unseen_generation: int | None = None  # the last that no answer to a JoinGroup showed
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         self._written = WrittenGeneration()
+        self._given_ids: OrderedDict[str, None] = OrderedDict()  # of members that are not in yet
         self._listed_members: dict[
             str, tuple[Member, Seen]
         ] = {}  # by the leader's answer, and not answered yet
         self._presumed: OrderedDict[str, Member] = OrderedDict()  # who was taken to be out, and may be in
         self._moved_coordinator = False
         self._known_from_start = False
+
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
+        name = member.member_id
+        is_new = rejoined or name in self._given_ids or self.has_gone(name)
+        self._given_ids.pop(name, None)
+        super().add(member, place, rejoined=rejoined, was_in=was_in or not is_new)
+
+    def gives_id(self, member_id: str) -> None:
+        """A JoinGroup without a member id was answered with this one: that member was not in before."""
+        remember(self._given_ids, member_id, None, MOST_WAITING)
 
     def let_in_listed(self, *, at_end: bool = False) -> None:
         """Something else begins: static members that were listed are in, though their answers weren't seen;

@@ -21,6 +21,8 @@ from coordwire.timeline.events import (
     HowEnded,
     Kind,
     MemberEnding,
+    MemberFound,
+    MemberIn,
     MemberJoined,
     MemberLeft,
     RebalanceEnded,
@@ -37,7 +39,7 @@ MOST_SPEAKERS = 100
 """So many groups' members that speak on one connection are remembered."""
 
 
-ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
+ENDED = frozenset((MemberJoined, MemberFound, MemberLeft, RebalanceEnded))
 """The events that `ConnectionEnds.see` learns from, or says more of."""
 
 _SILENT = ("session_timeout", "removed", "not_rejoined")
@@ -300,10 +302,11 @@ class ConnectionEnds:
 
     def see(self, event: GroupEvent) -> GroupEvent:
         """The event, with the ends of its member's connections, if that member left without a request."""
-        if isinstance(event, MemberJoined):
+        if isinstance(event, MemberIn):
             name = MemberName(event.group, event.member_id)
             former = self._formers.get(name)
-            if former is not None and former not in self._in and not event.rejoined:
+            comes_back = isinstance(event, MemberJoined) and event.rejoined
+            if former is not None and former not in self._in and not comes_back:
                 event = replace(event, former_id=former.member_id)
             self._joins(event)
             flow = self.flow_of(name)
@@ -325,7 +328,7 @@ class ConnectionEnds:
                 requests.is_kept = False
         return event
 
-    def _joins(self, event: MemberJoined) -> None:
+    def _joins(self, event: MemberIn) -> None:
         name = MemberName(event.group, event.member_id)
         self._leaves(name)
         if event.host is None:

@@ -166,8 +166,9 @@ class ModernGroup(ModernState):
             new = trigger.cause in ("first_member", "new_member")
             if (new and (another or pattern)) or (has_other_topics and pattern):
                 self.causes.owe(trigger, joined_place)
+        comes = old is not None or request.member_epoch == JOIN or self.has_gone(member_id)
         known = old is not None or static is not None or request.member_epoch != JOIN
-        self.add(member, place, rejoined=known)
+        self.add(member, place, rejoined=known, was_in=not comes)
         self.watch(member)
         return member
 

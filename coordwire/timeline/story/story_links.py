@@ -17,7 +17,8 @@ from coordwire.timeline.events import (
     GroupEvent,
     HowEnded,
     MemberEnding,
-    MemberJoined,
+    MemberFound,
+    MemberIn,
     MemberLeft,
     RebalanceBegan,
     RebalanceEnded,
@@ -48,7 +49,7 @@ class StoryLinks:
     causers: OrderedDict[tuple[str, int], str] = field(default_factory=OrderedDict)
     endings: dict[tuple[str, int | None], MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
-    heirs: dict[str, MemberJoined] = field(default_factory=dict)
+    heirs: dict[str, MemberIn] = field(default_factory=dict)
     forebears: dict[str, str] = field(default_factory=dict)
     processes: set[str] = field(default_factory=set)
     _nameless: deque[RebalanceBegan] = field(default_factory=lambda: deque(maxlen=MOST_NAMELESS))
@@ -79,7 +80,7 @@ class StoryLinks:
     def add_members(self, members: Iterable[GroupEvent]) -> None:
         """Take in further events of who was in."""
         for event in members:
-            if isinstance(event, MemberJoined):
+            if isinstance(event, MemberIn):
                 self._joins(event)
             elif isinstance(event, MemberLeft):
                 if event.ending is not None:
@@ -88,12 +89,13 @@ class StoryLinks:
                     self._expelled[event.member_id] = event
                     self._departed[_client(event.client_id, self._hosts.get(event.member_id))] = event
 
-    def _joins(self, event: MemberJoined) -> None:
+    def _joins(self, event: MemberIn) -> None:
         self._hosts[event.member_id] = event.host
         if event.instance_id is not None:
             before = self._instances.get((event.group, event.instance_id))
             self._instances[event.group, event.instance_id] = event.member_id
-            if before is not None and before != event.member_id and event.rejoined:
+            comes_back = isinstance(event, MemberFound) or event.rejoined
+            if before is not None and before != event.member_id and comes_back:
                 self.heirs[before] = event
                 self.forebears[event.member_id] = before
         client = _client(event.client_id, event.host)
