@@ -27,8 +27,6 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.timeline.events import (
     ErrorMet,
-    MemberFound,
-    MemberIn,
     MemberJoined,
     MemberLeft,
     RebalanceBegan,
@@ -258,11 +256,10 @@ def test_a_static_member_that_is_back_under_another_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "is_given", "kind"),
-    [(None, False, MemberFound), (None, True, MemberJoined), ("", False, MemberJoined)],
+    ("member", "is_given", "found"), [(None, False, True), (None, True, False), ("", False, False)]
 )
 def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
-    member: str | None, is_given: bool, kind: type[MemberIn]
+    member: str | None, is_given: bool, found: bool
 ) -> None:
     """One that joins again in the first rebalance of a capture was in before."""
     script = Script()
@@ -270,8 +267,8 @@ def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
         nameless = script.join("a", member="")
         script.answer(nameless, JoinGroupResponse(error_code=MEMBER_ID_REQUIRED, member_id="a-id"))
     script.rebalance(5, {"a": {"t": [0]}}, script.join("a", member=member))
-    (event,) = only(script.events(), MemberIn)
-    assert isinstance(event, kind)
+    (event,) = only(script.events(), MemberJoined)
+    assert event.found is found
 
 
 def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
@@ -280,9 +277,9 @@ def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
     script.heartbeat("b", 4)
     script.heartbeat("b", 4, UNKNOWN_MEMBER_ID)
     script.heartbeat("b", 4)
-    events = only(script.events(), MemberIn)
-    assert [(event.member_id, type(event)) for event in events] == [
-        ("a-id", MemberFound), ("b-id", MemberFound), ("b-id", MemberJoined),
+    events = only(script.events(), MemberJoined)
+    assert [(event.member_id, event.found) for event in events] == [
+        ("a-id", True), ("b-id", True), ("b-id", False),
     ]  # fmt: skip
 
 
