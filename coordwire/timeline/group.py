@@ -469,7 +469,7 @@ class Group:
         if outcome == "superseded" and (joined_ns or 0) > (place.time_ns or 0):
             joined_ns = None  # the next one began before any had its generation
         place = _not_before(joined_ns, place)
-        members = rebalance.members or self._joined(rebalance) or tuple(after)
+        members = rebalance.members_now or self._joined(rebalance) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
         trigger = rebalance.trigger
         assignments = [
