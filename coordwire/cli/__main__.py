@@ -62,6 +62,7 @@ EXAMPLES = {
     "conformance broker": "conformance broker --only groups localhost:9092",
     "conformance client": "conformance client --only groups -- ./my-client",
     "conformance codec": "conformance codec --vectors vectors/ -- ./my-codec",
+    "conformance matrix": "conformance matrix --html matrix.html ours.json theirs.json",
     "api": "api Fetch 17",
     "mcp": "mcp captures/",
     "completion": "completion bash",

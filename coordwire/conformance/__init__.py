@@ -3,6 +3,7 @@
     cases.py     what cases of brokers and of clients share
     results.py   a case's result and its verdict; lists of known failures; which cases are run
     reports.py   results as a summary, as JSON and as JUnit's XML
+    matrix.py    results of several implementations as a page
     process.py   an implementation as a process that is asked by lines
     codec/       a reader and writer of messages
     broker/      a broker, asked over the network

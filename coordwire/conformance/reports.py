@@ -1,4 +1,5 @@
-"""Results as a summary for people, as JSON, and as the XML of JUnit that CI servers read.
+"""Results as a summary for people, as JSON that can be read again, and as the XML of JUnit that CI servers
+read.
 
 Rules: what an implementation said is escaped, so that it moves no cursor and breaks no XML; a summary names
 at most `MOST_NAMED` cases of a kind, the files name all. In XML a known failure is a skipped case, and a
@@ -10,14 +11,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 from coordwire.capture.printable import shown
-from coordwire.conformance.results import CaseResult, CaseVerdict, Results
+from coordwire.conformance.results import KINDS, CaseResult, CaseVerdict, Results
 from coordwire.errors import counted
 
 MOST_NAMED = 20
 COLUMNS = {"strict pass": 13, "pass": 8, "partial": 9, "fail": 8, "skipped": 9}
+
+V = TypeVar("V")
 
 
 def summary(results: Results) -> Iterator[str]:
@@ -66,8 +70,10 @@ def as_json(results: Results) -> str:
         for result in results.cases
     ]
     document = {
+        "kind": results.kind,
         "subject": results.subject,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": results.date.isoformat(timespec="seconds"),
+        "suite": results.suite,
         "passed": results.passed,
         "counts": results.counts(),
         "notes": results.notes,
@@ -75,6 +81,38 @@ def as_json(results: Results) -> str:
         "cases": cases,
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def from_json(data: bytes) -> Results:
+    """The results that `as_json` wrote, but for seconds. Raises `ValueError` for all else."""
+    try:
+        return _results(json.loads(data))
+    except (KeyError, OverflowError, RecursionError, TypeError, ValueError):
+        raise ValueError("not the results of a run, as --json writes them") from None
+
+
+def _results(form: Any) -> Results:
+    kind = _field(form, "kind", str)
+    if kind not in KINDS:
+        raise ValueError(kind)
+    date = datetime.fromisoformat(_field(form, "date", str)).astimezone(UTC)
+    results = Results(kind, _field(form, "subject", str), date=date, suite=_field(form, "suite", str))
+    results.notes.extend(map(str, _field(form, "notes", list)))
+    for case in _field(form, "cases", list):
+        address, level = _field(case, "address", str), _field(case, "level", str)
+        verdict = CaseVerdict(_field(case, "verdict", str))
+        reason = _field(case, "reason", str)
+        results.cases.append(CaseResult(address, verdict, reason, recommended=level == "recommended"))
+        if _field(case, "known", bool):
+            results.known.addresses.add(address)
+    return results
+
+
+def _field(form: Any, name: str, kind: type[V]) -> V:
+    value = form[name]
+    if not isinstance(value, kind):
+        raise TypeError(name)
+    return value
 
 
 def as_junit(results: Results) -> str:

@@ -10,8 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
+
+from coordwire import __version__
+
+KINDS = ("codec", "broker", "client")
+"""What is judged."""
 
 
 class CaseVerdict(StrEnum):
@@ -77,14 +83,18 @@ def _address(line: str) -> str:
 
 @dataclass(slots=True)
 class Results:
-    """The results of a run. subject: what was judged, with its version; patterns: what was selected; notes:
-    what a reader of the counts must know."""
+    """The results of a run. kind: of what was judged, one of `KINDS`; subject: what that is, with its
+    version; patterns: what was selected; notes: what a reader of the counts must know; date: of the run;
+    suite: what judged."""
 
+    kind: str
     subject: str
     known: KnownFailures = field(default_factory=KnownFailures)
     patterns: Sequence[str] = ()
     cases: list[CaseResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
+    suite: str = f"coordwire {__version__}"
 
     @property
     def failures(self) -> Iterator[CaseResult]:

@@ -38,8 +38,6 @@ __all__ = [
     "Leaving",
     "LostMember",
     "MemberEnding",
-    "MemberFound",
-    "MemberIn",
     "MemberJoined",
     "MemberLeft",
     "Moved",
@@ -246,9 +244,11 @@ class CaptureHole(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
-    static member's name; rejoined: it was in before, under this id or as this static member; former_id: of
-    another member that the same process was before, as its connection shows: it asked there under that id;
-    software: its client's, with its version, as ApiVersions said on its connection (from version 3 on)."""
+    static member's name; rejoined: it was in before, under this id or as this static member; found: it was,
+    and how it came is not seen, as it was in before the input began, or the input lacks its JoinGroup
+    (tables call the event memberFound); former_id: of another member that the same process was before, as its
+    connection shows: it asked there under that id; software: its client's, with its version, as ApiVersions
+    said on its connection (from version 3 on)."""
 
     kind: Kind
     member_id: str
@@ -260,29 +260,9 @@ class MemberJoined(GroupEvent):
     session_timeout_ms: int | None = None
     reason: str | None = None
     rejoined: bool = False
+    found: bool = False
     former_id: str | None = None
     software: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberFound(GroupEvent):
-    """A member was seen to be in, and not how it came: it was in before the input began, or the input lacks
-    its JoinGroup. Its fields are as in `MemberJoined`, as far as they are known."""
-
-    kind: Kind
-    member_id: str
-    client_id: str | None
-    host: str | None
-    instance_id: str | None = None
-    topics: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
-    session_timeout_ms: int | None = None
-    former_id: str | None = None
-    software: str | None = None
-
-
-MemberIn = MemberJoined | MemberFound
-"""Either event by which a member is in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -526,8 +506,8 @@ class ProducerFenced(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined,
-        MemberFound, MemberLeft, GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost,
+        ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
+        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost,
         OffsetCommitted, OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered,
         TransactionStep, ProducerFenced,
     )

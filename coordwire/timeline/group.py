@@ -29,7 +29,6 @@ from coordwire.timeline.events import (
     Kind,
     Leaving,
     LostMember,
-    MemberFound,
     MemberJoined,
     MemberLeft,
     Moved,
@@ -50,8 +49,7 @@ M = TypeVar("M", Moved, Idle)
 
 _serial = attrgetter("serial")
 
-_member_joined, _member_found = row_maker(MemberJoined), row_maker(MemberFound)
-_member_left = row_maker(MemberLeft)
+_member_joined, _member_left = row_maker(MemberJoined), row_maker(MemberLeft)
 _rebalance_began, _rebalance_ended = row_maker(RebalanceBegan), row_maker(RebalanceEnded)
 _new = tuple.__new__  # a named tuple's own goes through a function
 
@@ -290,22 +288,18 @@ class Group:
             self.remove(name, place, "removed", inferred=True)
         self.end("empty", place)
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
-        """A member that is in. was_in: it was so already, and its coming was not seen."""
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, found: bool = False) -> None:
+        """A member that is in. found: it was so already, and its coming was not seen."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
         self._departed_ns.pop(member.member_id, None)
         if self._asked_ns:  # the answer that lets it in may come late
             member.asked_ns = max(member.asked_ns, self._asked_ns.pop(member.member_id, 0))
         self.assign(member, member.assigned)
-        facts = (
+        self.pending.append(_member_joined(
             self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
-            member.instance_id, member.topics, member.protocols, member.session_timeout_ms,
-        )  # fmt: skip
-        self.pending.append(
-            _member_found(*facts, None, None)
-            if was_in
-            else _member_joined(*facts, member.reason, rejoined, None, None)
-        )
+            member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
+            rejoined or found, found, None, None,
+        ))  # fmt: skip
 
     def remove(
         self,

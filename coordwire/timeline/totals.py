@@ -22,8 +22,6 @@ from coordwire.timeline.events import (
     GroupEvent,
     Kind,
     LagMeasured,
-    MemberFound,
-    MemberIn,
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
@@ -109,9 +107,9 @@ class GroupStory:
         match event:
             case CoordinatorFound():
                 self.coordinator = f"{event.node_id} at {event.host}:{event.port}"
-            case MemberJoined() | MemberFound():
+            case MemberJoined():
                 self.kind = event.kind
-                self.joined += isinstance(event, MemberJoined) and not event.rejoined
+                self.joined += not event.rejoined
                 self._joins(event)
             case MemberLeft():
                 self._leaves(event)
@@ -145,7 +143,7 @@ class GroupStory:
         if self.cluster is None:
             self.cluster, self.parted_ns = event.cluster, event.time_ns
 
-    def _joins(self, event: MemberIn) -> None:
+    def _joins(self, event: MemberJoined) -> None:
         if event.instance_id is not None:  # it takes the place of the one before
             self._goes(self._instances.get(event.instance_id, ""))
             remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)

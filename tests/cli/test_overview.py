@@ -26,7 +26,6 @@ RECORDINGS = [
     DATA / "outages" / "broker-killed.pcap.xz",
 ]
 AWAY = RECORDINGS[-1]
-IN = ("memberJoined", "memberFound")
 WIDTHS = (80, 100, 140)
 SECOND = 1_000_000_000
 
@@ -77,7 +76,7 @@ def test_the_table_and_the_members_are_those_of_the_events(
     monkeypatch.setenv("COLUMNS", "200")
     events = run("timeline", "--format=json", path).forms
     story = blocks(run("timeline", "--format", "story", path).text)
-    groups = {event["group"] for event in events if event["event"] in IN}
+    groups = {event["group"] for event in events if event["event"] == "memberJoined"}
     assert groups <= set(story)
     for group in groups:
         own = [event for event in events if event["group"] == group]
@@ -90,7 +89,7 @@ def test_the_table_and_the_members_are_those_of_the_events(
         within = set(in_at_the_end(own))
         listed = [line for line in section(story[group], "In at the end") if re.match(r"   #\d+ ", line)]
         assert len(listed) == len(within)
-        ids = {event["memberId"] for event in own if event["event"] in (*IN, "memberLeft")}
+        ids = {event["memberId"] for event in own if event["event"] in ("memberJoined", "memberLeft")}
         gone = [line for line in section(story[group], "No longer in") if re.match(r"   #\d+ ", line)]
         assert len(listed) + len(gone) == len(ids)
 
@@ -98,7 +97,7 @@ def test_the_table_and_the_members_are_those_of_the_events(
 def in_at_the_end(events: list[dict[str, Any]]) -> dict[str, Any]:
     within: dict[str, Any] = {}
     for event in sorted(events, key=lambda event: event["time"]):
-        if event["event"] in IN:
+        if event["event"] == "memberJoined":
             if event["instanceId"] is not None:
                 within = {
                     name: join for name, join in within.items() if join["instanceId"] != event["instanceId"]

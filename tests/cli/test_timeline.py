@@ -26,13 +26,9 @@ KEYS = {
     "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],
     "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
-    "memberFound": [
-        "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
-        "formerId", "software",
-    ],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
-        "reason", "rejoined", "formerId", "software",
+        "reason", "rejoined", "found", "formerId", "software",
     ],
     "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred", "ending"],
     "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail", "clientId"],

@@ -1,4 +1,4 @@
-"""The example codecs in other languages, built as their page says, and judged.
+"""The example codecs and clients in other languages, built as their page says, and judged.
 
 Strategy: programs are built once, into the cache folder of the interop tests, by a checksum of their sources.
 Rules: Apache Kafka's classes must pass whatever their own release judged; of the others it is tested that
@@ -8,6 +8,7 @@ they are judged, and not how. A missing toolchain or registry skips the test.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -127,3 +128,44 @@ def test_node(run: Run, tmp_path: Path) -> None:
     cases = judged(run, tmp_path / "out.json", ["node", folder / "codec.js"], *PART)
     assert cases["messages/joingroup-response/v5/sample"]["verdict"] == "partial"
     assert cases["messages/joingroup-request/v5/sample"]["verdict"] == "skipped"
+
+
+# --- clients ---
+
+GO = ["go", "build", "-o", "client", "."]
+CLIENTS: dict[str, tuple[list[list[str]], list[str]]] = {
+    "client-franz-go": (
+        [["go", "mod", "init", "client"], ["go", "get", "github.com/twmb/franz-go/pkg/kgo@v1.22.3"], GO],
+        ["./client"],
+    ),
+    "client-kafkajs": ([["npm", "install", "--silent", "--no-audit", "--no-fund"]], ["node", "client.js"]),
+    "client-sarama": (
+        [["go", "mod", "init", "client"], ["go", "get", "github.com/IBM/sarama@v1.61.1"], GO],
+        ["./client"],
+    ),
+    **dict.fromkeys(("client-kafka-python", "client-librdkafka"), ([], ["python", "client.py"])),
+}
+BASICS = ("produce/acks/1", "groups/classic/join/1", "versions/older/1", "transactions/abort/1")
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_client_does_each_task(name: str, run: Run, tmp_path: Path) -> None:
+    steps, (program, *arguments) = CLIENTS[name]
+    try:
+        if program == "python":
+            home = os.environ.get("COORDWIRE_CLIENTS")
+            if not home:
+                raise Unavailable("COORDWIRE_CLIENTS names no virtual environment with Kafka clients")
+            folder, program = ADAPTORS / name, f"{home}/bin/python"
+        else:
+            folder = built(name, *steps)
+    except Unavailable as error:
+        give_up(error)
+    started = [folder / program if program.startswith(".") else program, *(folder / one for one in arguments)]
+    report = tmp_path / "out.json"
+    only = [word for address in BASICS for word in ("--only", address)]
+    result = run("conformance", "client", "--json", report, *only, "--", *started)
+    assert (result.status, result.err) == (0, "")
+    verdicts = {case["address"]: case["verdict"] for case in json.loads(report.read_text())["cases"]}
+    assert verdicts.pop("transactions/abort/1") in ("pass", "skipped")
+    assert set(verdicts.values()) == {"pass"}

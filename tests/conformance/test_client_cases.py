@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from coordwire.conformance.results import CaseResult, CaseVerdict
 from tests.cli.conftest import Run, run
 from tests.conformance.client_plants import PLANTS
 from tests.conformance.small_client import SmallClient
+from tests.conformance.small_links import FIND, Habits
 from tests.conformance.test_adaptors import built
 from tests.interop.conftest import give_up
 from tests.interop.maven import CURRENT, Unavailable, jars
@@ -188,3 +190,40 @@ def test_each_case_finds_its_planted_bug(monkeypatch: pytest.MonkeyPatch) -> Non
 
     results = asyncio.run(play())
     assert [result.address for result in results if result.verdict is not CaseVerdict.FAIL] == []
+
+
+# --- lawful ways ---
+
+
+class ClassicClient(SmallClient):
+    """One that is in a classic group, whatever it is asked for."""
+
+    async def ask(self, request: dict[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
+        settings = {**request["settings"], **stage.PROTOCOLS["classic"]}
+        return await super().ask({**request, "settings": settings}, timeout=timeout)
+
+
+def finds(api: str, error: str) -> SmallClient:
+    """A client that looks for the coordinator, and asks the same again."""
+    return SmallClient(Habits(errors={(api, error): FIND}))
+
+
+@pytest.mark.parametrize(
+    ("client", "address", "verdict"),
+    [
+        (ClassicClient(), "versions/none/2", CaseVerdict.PASS),
+        (ClassicClient(), "versions/older/13", CaseVerdict.SKIPPED),
+        (finds("SyncGroup", "NOT_COORDINATOR"), "groups/classic/recovery/7", CaseVerdict.PASS),
+        (
+            finds("SyncGroup", "COORDINATOR_NOT_AVAILABLE"),
+            "groups/classic/recovery/8",
+            CaseVerdict.PASS,
+        ),
+    ],
+)
+def test_another_lawful_way_passes(client: SmallClient, address: str, verdict: CaseVerdict) -> None:
+    async def play() -> list[CaseResult]:
+        return [result async for result in judged([client], [CASES[address]])]
+
+    (result,) = asyncio.run(play())
+    assert result.verdict is verdict, result.reason

@@ -15,7 +15,7 @@ LIST = "# ours\na/1  # the first\na/2\n\nb/1\n"
 
 def results(known: str = "", *, patterns: tuple[str, ...] = (), **verdicts: CaseVerdict) -> Results:
     """Results by the cases' addresses, with _ for a slash."""
-    made = Results("a broker 1.0", KnownFailures(known), patterns)
+    made = Results("broker", "a broker 1.0", KnownFailures(known), patterns)
     made.extend(CaseResult(name.replace("_", "/"), one, "why") for name, one in verdicts.items())
     return made
 
@@ -67,7 +67,7 @@ def test_the_corrected_list_keeps_comments_and_what_was_not_run() -> None:
 
 
 def test_a_recommended_case_fails_no_run() -> None:
-    made = Results("x")
+    made = Results("broker", "x")
     made.extend([CaseResult("a/1", CaseVerdict.FAIL, "late", recommended=True)])
     assert made.passed
     assert "not as recommended: 1" in list(summary(made))
@@ -87,7 +87,7 @@ def test_a_summary_fits_a_terminal() -> None:
 
 
 def test_what_an_implementation_says_is_escaped() -> None:
-    made = Results('<evil>\x1b[2J"')
+    made = Results("broker", '<evil>\x1b[2J"')
     made.extend([CaseResult("a/1", CaseVerdict.FAIL, "\x1b[2J<&\x00", output="\x1b]0;<x>\nline")])
     assert "\x1b" not in "".join(summary(made))
     root = ElementTree.fromstring(as_junit(made))

@@ -12,7 +12,7 @@ import pytest
 
 from coordwire.capture import Capture, FrameEntry
 from coordwire.dialects import ConnectionDialect
-from coordwire.timeline.events import GroupEvent, MemberIn, MemberLeft, OffsetCommitted, RebalanceEnded
+from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft, OffsetCommitted, RebalanceEnded
 from coordwire.timeline.from_wire.timeline import timeline
 
 DATA = Path(__file__).parents[1] / "data" / "zookeeper"
@@ -93,7 +93,7 @@ def test_groups_are_what_the_nodes_were_at_each_quiet_point(name: str) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_members_come_and_go_as_their_nodes(name: str) -> None:
     events = events_of(name)
-    joined = [event.member_id for event in events if isinstance(event, MemberIn)]
+    joined = [event.member_id for event in events if isinstance(event, MemberJoined)]
     departures = [(event.member_id, event.how) for event in events if isinstance(event, MemberLeft)]
     ids = {consumer for step in steps(name) for state in groups_of(step).values() for consumer in state[0]}
     assert ids <= set(joined)

@@ -43,9 +43,6 @@ HOW = {
 }
 """How a member goes in the log, and what may be told of it."""
 
-IN = ("memberJoined", "memberFound")
-"""What tells that a member is in."""
-
 Event = dict[str, Any]
 Facts = dict[str, Any]
 
@@ -105,7 +102,9 @@ def _departure(event: Event) -> str:
 def _comes_again(gone: Event, events: list[Event]) -> bool:
     """Whether a member was told that it is fenced, and comes again: its coordinator has kept it."""
     return gone["how"] == "fenced" and any(
-        event["event"] in IN and event["memberId"] == gone["memberId"] and event["time"] > gone["time"]
+        event["event"] == "memberJoined"
+        and event["memberId"] == gone["memberId"]
+        and event["time"] > gone["time"]
         for event in events
     )
 
@@ -113,7 +112,7 @@ def _comes_again(gone: Event, events: list[Event]) -> bool:
 def _in_at_the_end(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
     within: dict[str, str | None] = {}
     for event in events:
-        if event["event"] in IN:
+        if event["event"] == "memberJoined":
             if event["instanceId"] is not None:
                 within = {who: name for who, name in within.items() if name != event["instanceId"]}
             within[event["memberId"]] = event["instanceId"]
@@ -201,7 +200,7 @@ def false_claims(told: Sequence[Event], facts: Facts) -> Iterator[str]:
         claims: Iterator[str] = iter(())
         if event["event"] == "memberLeft":
             claims = _false_departure(event, truth)
-        elif event["event"] in IN:
+        elif event["event"] == "memberJoined":
             claims = _false_member(event, truth)
         elif event["event"] == "rebalanceEnded" and event["outcome"] == "steady":
             claims = _false_generation(event, truth)

@@ -27,8 +27,6 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.timeline.events import (
     ErrorMet,
-    MemberFound,
-    MemberIn,
     MemberJoined,
     MemberLeft,
     RebalanceBegan,
@@ -37,7 +35,7 @@ from coordwire.timeline.events import (
     Unanswered,
 )
 from coordwire.timeline.from_wire.timeline import timeline
-from tests.timeline.script import START, Script, only
+from tests.timeline.script import SECOND, START, Script, only
 
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82
 MEMBER_ID_REQUIRED = 79
@@ -258,11 +256,10 @@ def test_a_static_member_that_is_back_under_another_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "is_given", "kind"),
-    [(None, False, MemberFound), (None, True, MemberJoined), ("", False, MemberJoined)],
+    ("member", "is_given", "found"), [(None, False, True), (None, True, False), ("", False, False)]
 )
 def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
-    member: str | None, is_given: bool, kind: type[MemberIn]
+    member: str | None, is_given: bool, found: bool
 ) -> None:
     """One that joins again in the first rebalance of a capture was in before."""
     script = Script()
@@ -270,8 +267,8 @@ def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
         nameless = script.join("a", member="")
         script.answer(nameless, JoinGroupResponse(error_code=MEMBER_ID_REQUIRED, member_id="a-id"))
     script.rebalance(5, {"a": {"t": [0]}}, script.join("a", member=member))
-    (event,) = only(script.events(), MemberIn)
-    assert isinstance(event, kind)
+    (event,) = only(script.events(), MemberJoined)
+    assert event.found is found
 
 
 def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
@@ -280,9 +277,9 @@ def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
     script.heartbeat("b", 4)
     script.heartbeat("b", 4, UNKNOWN_MEMBER_ID)
     script.heartbeat("b", 4)
-    events = only(script.events(), MemberIn)
-    assert [(event.member_id, type(event)) for event in events] == [
-        ("a-id", MemberFound), ("b-id", MemberFound), ("b-id", MemberJoined),
+    events = only(script.events(), MemberJoined)
+    assert [(event.member_id, event.found) for event in events] == [
+        ("a-id", True), ("b-id", True), ("b-id", False),
     ]  # fmt: skip
 
 
@@ -504,3 +501,40 @@ def test_refused_commits_name_the_topic(
     script.answer(script.ask(request, "a", version=8), OffsetCommitResponse(topics=topics))
     found = {event.error_code: (event.topic, event.partition) for event in only(script.events(), ErrorMet)}
     assert found == about
+
+
+def test_who_is_missing_may_have_been_so_from_the_generation_before() -> None:
+    """Of generation 2 no answer to a JoinGroup is seen; the one that begins the next comes late."""
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.join("a")
+    script.sync(2, {"a": {"t": [0, 1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked, members=["a-id", "c-id"])
+    unexplained = last_rebalance(script)
+    assert (unexplained.cause, unexplained.member_id) == ("unknown", None)
+    answered, script.now = script.now, 4.5
+    late = script.join("c")
+    script.now = answered
+    script.joined(3, "a-id", late, members=[])
+    script.sync(3, {"a": {"t": [0]}, "c": {"t": [1]}})
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("new_member", "c-id")
+    assert (rebalance.began_ns or 0) - START == 4.5 * SECOND
+    assert [left.member_id for left in only(script.events(), MemberLeft)] == ["b-id"]
+
+
+def test_who_was_in_an_unseen_generation_is_why_the_next_one_began() -> None:
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.sync(2, {"a": {"t": [0]}, "b": {"t": [1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked)
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("session_timeout", "b-id")

@@ -6,7 +6,7 @@ import pytest
 
 from coordwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from coordwire.timeline.event_json import event_json, read_event
-from coordwire.timeline.events import MemberIn
+from coordwire.timeline.events import MemberJoined
 from coordwire.timeline.story.collected import CollectedEvents
 from coordwire.timeline.story.contents import StoryContents
 from tests.timeline.script import Script, only
@@ -28,7 +28,7 @@ def steady(*clients: tuple[str, str]) -> Script:
 
 
 def test_a_member_has_its_software() -> None:
-    joins = only(steady(("a", "sarama"), ("b", "")).events(ends=True), MemberIn)
+    joins = only(steady(("a", "sarama"), ("b", "")).events(ends=True), MemberJoined)
     assert {join.client_id: join.software for join in joins} == {"a": "sarama 1.2", "b": None}
     assert [read_event(event_json(join)) for join in joins] == joins
 
@@ -37,20 +37,20 @@ def test_a_member_has_its_software() -> None:
 def test_an_earlier_version_has_no_software(api_version: int) -> None:
     script = Script()
     says(script, "a", "sarama", "1.2", api_version=api_version)
-    assert [join.software for join in only(script.steady("a").events(ends=True), MemberIn)] == [None]
+    assert [join.software for join in only(script.steady("a").events(ends=True), MemberJoined)] == [None]
 
 
 def test_another_connection_is_another_client() -> None:
     script = Script()
     says(script, "a", "sarama", "1.2")
     script.port = 2
-    assert [join.software for join in only(script.steady("a").events(ends=True), MemberIn)] == [None]
+    assert [join.software for join in only(script.steady("a").events(ends=True), MemberJoined)] == [None]
 
 
 def test_too_long_a_name_is_no_software() -> None:
     script = Script()
     says(script, "a", "s" * 100, "1.2")
-    assert [join.software for join in only(script.steady("a").events(ends=True), MemberIn)] == [None]
+    assert [join.software for join in only(script.steady("a").events(ends=True), MemberJoined)] == [None]
 
 
 def members(script: Script) -> tuple[str, list[bool]]:

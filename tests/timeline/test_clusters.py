@@ -30,7 +30,7 @@ from coordwire.tables.columns import TABLES
 from coordwire.tables.readers.group_rows import event_rows
 from coordwire.tables.report.group_section import _in_first_clusters
 from coordwire.timeline.event_json import event_json, read_event
-from coordwire.timeline.events import ClusterFound, GroupEvent, LagMeasured, MemberIn
+from coordwire.timeline.events import ClusterFound, GroupEvent, LagMeasured, MemberJoined
 from coordwire.timeline.from_wire.timeline import Timeline, timeline
 from coordwire.timeline.story import story_lines
 from coordwire.timeline.totals import stories
@@ -135,7 +135,7 @@ def test_a_coordinator_that_was_found_is_of_the_cluster() -> None:
     script.answer(script.ask(FindCoordinatorRequest(coordinator_keys=["g"]), "y"), answer)
     script.broker = "c:9092"
     script.steady("z")
-    (joined,) = only(script.events(), MemberIn)
+    (joined,) = only(script.events(), MemberJoined)
     assert joined.cluster == "two"
 
 
@@ -147,7 +147,7 @@ def test_a_client_goes_on_in_the_cluster_that_it_asks() -> None:
         metadata(script, client, cluster, f"kafka.{cluster}:9092")
     script.broker = "10.0.1.2:9092"
     script.steady("y")
-    (joined,) = only(script.events(), MemberIn)
+    (joined,) = only(script.events(), MemberJoined)
     assert joined.cluster == "two"
 
 

@@ -70,6 +70,9 @@ SHOWED = {
     110_600: "a topic that was made anew waits for a consumer since then at most",
     110_821: "the same of a classic group's",
     120_298: "a static member's heir asks during a stall, with which the static member's session ends",
+    147: "all members of a classic group were out before a move that another's first heartbeat shows",
+    140_025: "the same, and a static member's heir is refused before",
+    140_127: "the same of a group that had been a consumer group before",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
 """Histories that a timeline was wrong about, and what they have."""
@@ -77,7 +80,6 @@ SHOWED = {
 OPEN = {
     85: "two static members of one name join one after the other, before either is answered",
     141: "a static member whose session is over with a conversion",
-    147: "the first epoch of a group that was emptied and deleted unseen",
     155: "members of two kinds join a classic group after a broker's death",
     185: "a streams group's target that was due when its coordinator stalled",
 }

@@ -44,8 +44,7 @@ from coordwire.messages.streams_group_heartbeat import (
 )
 from coordwire.timeline.events import (
     ErrorMet,
-    MemberFound,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     RebalanceBegan,
     RebalanceEnded,
@@ -180,8 +179,8 @@ def test_a_subscription_changes_and_the_coordinator_reassigns() -> None:
 def test_a_member_that_was_in_before_the_capture() -> None:
     script = Script()
     beat(script, "a", 5, 5)
-    (member,) = only(script.events(), MemberIn)
-    assert isinstance(member, MemberFound)
+    (member,) = only(script.events(), MemberJoined)
+    assert member.found
     assert rebalances(script) == []
 
 

@@ -21,7 +21,7 @@ from coordwire.messages.offset_commit import OffsetCommitResponsePartition, Offs
 from coordwire.timeline.events import (
     CoordinatorStalled,
     GroupEvent,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     RebalanceEnded,
     TopicPartition,
@@ -289,7 +289,7 @@ def test_an_answer_from_before_a_member_went_lets_it_not_in_again() -> None:
     script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a", timeout_ms=6_000))
     script.answers(40, late)
     events = script.events(ends=True)
-    assert [event.member_id for event in only(events, MemberIn)] == ["a-id", "b-id"]
+    assert [event.member_id for event in only(events, MemberJoined)] == ["a-id", "b-id"]
     assert [event.member_id for event in only(events, MemberLeft)] == ["b-id", "a-id"]
 
 
@@ -337,7 +337,7 @@ def test_a_late_answer_of_a_past_epoch_lets_nobody_in_again() -> None:
     script.answer(late, answer)
     script.entries.sort(key=lambda entry: entry.time_ns or 0)
     events = script.events(ends=True)
-    assert [event.member_id for event in only(events, MemberIn)] == ["a", "b"]
+    assert [event.member_id for event in only(events, MemberJoined)] == ["a", "b"]
     assert [event.member_id for event in only(events, MemberLeft)] == ["b"]
 
 

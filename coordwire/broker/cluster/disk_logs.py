@@ -23,6 +23,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.fact_records import apply
 from coordwire.broker.cluster.log_places import LogDirectory
 from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
@@ -30,6 +31,7 @@ from coordwire.broker.cluster.metadata_records import (
     MetadataImage,
     MetadataWriter,
     first_records,
+    log_record,
     read,
 )
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
@@ -40,9 +42,12 @@ from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.settings.released_versions import Feature, features_of
+from coordwire.broker.settings.settings import BadSetting
+from coordwire.codec import Message
 from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
+from coordwire.messages import FeatureLevelRecord
 from coordwire.records import Record, encode_batch
 
 UNBOUNDED = (1 << 63) - 1
@@ -164,6 +169,7 @@ class DiskLogs:
         self._cluster = cluster
         self._flushes = LogFlushes(cluster.timers, self._clock)
         cluster.next_producer_id = self._image.next_producer_id
+        self._load_facts(cluster)
         folders = {
             (name, index): folder
             for data in self.folders.values()
@@ -201,6 +207,23 @@ class DiskLogs:
             cluster.add_topic(topic)
             if known_topic.id in self._image.topics:
                 self.topic_changed(topic)  # a log may have newer epochs than the metadata say
+
+    def _load_facts(self, cluster: ClusterState) -> None:
+        facts = list(self._image.facts.values())
+        supported, path = cluster.features.supported, self.folders[self._nodes[0]].path
+        for fact in facts:
+            if isinstance(fact, FeatureLevelRecord) and fact.feature_level:
+                feature = supported.get(fact.name)
+                if feature is None or fact.feature_level > feature.newest:
+                    newest = "no such feature" if feature is None else f"at most level {feature.newest}"
+                    raise DataFolderError(
+                        f"{path} is of a cluster with level {fact.feature_level} of {fact.name},"
+                        f" expected {newest}, as in Kafka {cluster.config.release}"
+                    )
+        try:
+            apply(cluster, facts)
+        except BadSetting as error:
+            raise DataFolderError(f"{path}: {METADATA_TOPIC}: {error}") from None
 
     def _unnamed_topics(
         self, folders: dict[tuple[str, int], Path], known: set[str]
@@ -273,6 +296,9 @@ class DiskLogs:
     @property
     def metadata_end(self) -> int:
         return self._metadata.end_offset
+
+    def facts_changed(self, records: Sequence[Message]) -> None:
+        self._append([log_record(record) for record in records])
 
     def producer_ids(self, following: int) -> None:
         self._append(self._writer.producer_ids(self._nodes[0], following))

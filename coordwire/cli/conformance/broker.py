@@ -25,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="Kafka's client.properties: TLS, SASL, times"
     )
+    parser.add_argument(
+        "--name", metavar="TEXT", help="the broker's name and version, for reports (default: its address)"
+    )
     run_options.configure_list(parser)
     run_options.configure(parser)
 
@@ -52,7 +55,7 @@ async def _run(options: argparse.Namespace, cases: Sequence[BrokerCase], known: 
     from coordwire.conformance.broker.run import judged
     from coordwire.conformance.results import Results
 
-    results = Results(f"the broker at {options.broker}", known, options.only)
+    results = Results("broker", options.name or f"the broker at {options.broker}", known, options.only)
     await run_options.collect(results, judged(_settings(options), cases), len(cases))
     return results
 

@@ -70,7 +70,7 @@ async def _run(options: argparse.Namespace, cases: Sequence[ClientCase], known: 
                 )
                 for _ in range(min(options.jobs, len(cases)))
             ]
-            results = Results(clients[0].name or "a client without a name", known, options.only)
+            results = Results("client", clients[0].name or "a client without a name", known, options.only)
             await run_options.collect(results, judged(clients, cases), len(cases))
     starts = sum(client.starts for client in clients) - len(clients)
     if starts:

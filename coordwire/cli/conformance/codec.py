@@ -78,7 +78,7 @@ async def _run(options: argparse.Namespace, selected: list[Vector], known: Known
     codec = AskedProcess(options.program, kind="codec", timeout=options.timeout, memory=options.memory)
     with run_options.started("codec", options.program):
         async with codec:
-            results = Results(codec.name or "a codec without a name", known, options.only)
+            results = Results("codec", codec.name or "a codec without a name", known, options.only)
             if not codec.memory_is_known:
                 results.notes.append("memory was not measured: this system doesn't report it")
             await run_options.collect(results, judged(codec, selected), len(selected))

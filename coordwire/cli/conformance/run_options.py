@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
+from coordwire.conformance.matrix import matrix_page
 from coordwire.conformance.process import ProcessDied
 from coordwire.conformance.reports import as_json, as_junit, summary
 from coordwire.conformance.results import CaseResult, KnownFailures, Results
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="write the file of --known as it should be")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results as JSON")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write all results as JUnit's XML")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write all results as a page")
 
 
 class ListedCase(Protocol):
@@ -119,6 +121,8 @@ def finish(results: Results, options: argparse.Namespace) -> int:
         options.json.write_text(as_json(results), "utf-8")
     if options.junit is not None:
         options.junit.write_text(as_junit(results), "utf-8")
+    if options.html is not None:
+        options.html.write_text(matrix_page([results]), "utf-8")
     for line in summary(results):
         print(line)
     if options.fix:

@@ -25,7 +25,7 @@ from coordwire.timeline.events import (
     ClusterFound,
     GroupEvent,
     Kind,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     OffsetCommitted,
     RebalanceBegan,
@@ -114,7 +114,7 @@ class _Row:
 
     def add(self, event: GroupEvent, *, is_tapped: bool) -> None:
         """Remember who joins, and the last rebalance."""
-        if isinstance(event, MemberIn):
+        if isinstance(event, MemberJoined):
             self.numbers.add((event,))
             self.numbers.forget(MOST_MEMBERS)
         elif isinstance(event, RebalanceBegan | RebalanceEnded):
@@ -163,7 +163,7 @@ class GroupBoard:
         """Take an event in."""
         row = self._row(event.group)
         row.story.add(event)
-        if row.tapped is None or isinstance(event, MemberIn | MemberLeft):
+        if row.tapped is None or isinstance(event, MemberJoined | MemberLeft):
             row.add(event, is_tapped=False)
         if isinstance(event, OffsetCommitted) and not event.error_code:
             place = TopicPartition(event.topic, event.partition)

@@ -32,6 +32,9 @@ def _drops_its_id(stage: ClientStage, refused: WireExchange, last: WireExchange)
 
 SHORT = {"session_timeout_ms": 1_500, "heartbeat_interval_ms": 300}
 JOINS, FINDS = ("JoinGroup",), ("FindCoordinator", "JoinGroup")
+FINDS_ALONE = ("FindCoordinator",)
+"""What it asks next may be any of both, and be asked before: its generation may still be there."""
+
 RECOVERIES: list[tuple[str, str, tuple[str, ...], dict[str, Any]]] = [
     ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", FINDS, {}),
     ("JoinGroup", "NOT_COORDINATOR", FINDS, {}),
@@ -44,8 +47,8 @@ RECOVERIES: list[tuple[str, str, tuple[str, ...], dict[str, Any]]] = [
         JOINS,
         {"condition": lambda request: request.member_id, "check": _drops_its_id},
     ),
-    ("SyncGroup", "NOT_COORDINATOR", FINDS, {}),
-    ("SyncGroup", "COORDINATOR_NOT_AVAILABLE", FINDS, {}),
+    ("SyncGroup", "NOT_COORDINATOR", FINDS_ALONE, {}),
+    ("SyncGroup", "COORDINATOR_NOT_AVAILABLE", FINDS_ALONE, {}),
     ("SyncGroup", "REBALANCE_IN_PROGRESS", JOINS, {"check": _keeps_its_id}),
     ("SyncGroup", "ILLEGAL_GENERATION", JOINS, {}),
     ("SyncGroup", "UNKNOWN_MEMBER_ID", JOINS, {"check": _drops_its_id, **SHORT}),

@@ -334,7 +334,9 @@ class ClassicGroup(ClassicState):
         """The rebalance that made the generation which a member is in."""
         rebalance: Rebalance | None = self.rebalance
         if rebalance is not None and rebalance.generation in (None, generation):
-            self._causes.pop(request_place, None)
+            joins = self._causes.pop(request_place, None)
+            if joins is not None and rebalance.is_unexplained and is_before(request_place, rebalance.began):
+                rebalance.explain(joins, request_place)  # it is seen late, after a lost packet
             return rebalance
         rebalance = self._begin_with_joins()
         if rebalance is not None:
@@ -435,8 +437,12 @@ class ClassicGroup(ClassicState):
 
     def still_in_by(self, request: Any, message: Any, place: Seen) -> None:
         """A member joins by KIP-848: if the epoch that it is given is the generation, but for its own coming,
-        all are in, though all seemed to be out: their coordinator moved meanwhile."""
+        all are in, though all seemed to be out: their coordinator moved meanwhile. If it is a new group's,
+        all were out, though they seemed to be in since a move."""
         epoch = message.member_epoch
+        if epoch <= NEW_EPOCH and epoch < (self.generation or 0):
+            self.unmoved_if_silent(place)
+            return
         if self.members or self.generation is None or has_pattern(wanted_topics(request) or ()):
             return
         if epoch <= NEW_EPOCH:
@@ -518,7 +524,10 @@ class ClassicGroup(ClassicState):
             if members[member_id].instance_id in heirs:
                 continue  # another takes its place, once that one's JoinGroup is answered
             departure, moment = self._silence.departure_from(rebalance, members[member_id], place)
+            last = members[member_id].generation
             self.remove(member_id, moment, departure, inferred=True)
+            if earlier is not None and earlier == self._unseen_generation != last:
+                continue  # it may have been missing from that one
             went_first = rebalance.after_ns <= (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
             if rebalance.is_unexplained or went_first:
                 cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
@@ -647,6 +656,7 @@ class ClassicGroup(ClassicState):
     def stays(self, member: Member, generation: int, place: Seen) -> None:
         """A member's request was accepted, which is in that generation."""
         self._renew(member, place)
+        member.generation = generation
         if self.generation is not None and generation > self.generation:
             self._formed_unseen(generation, place)
 
@@ -655,6 +665,7 @@ class ClassicGroup(ClassicState):
         under way is over, and who has what isn't known."""
         rebalance = self._begin_with_joins() or self.rebalance
         self.generation, self._since_ns = generation, place.time_ns or 0
+        self._unseen_generation = generation
         self.unassign()
         if rebalance is not None:
             rebalance.generation = generation

@@ -61,6 +61,7 @@ class ClassicState(Group):
         self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
+        self._unseen_generation: int | None = None  # the last that no answer to a JoinGroup showed
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         self._written = WrittenGeneration()
         self._given_ids: OrderedDict[str, None] = OrderedDict()  # of members that are not in yet
@@ -71,11 +72,11 @@ class ClassicState(Group):
         self._moved_coordinator = False
         self._known_from_start = False
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, found: bool = False) -> None:
         name = member.member_id
         is_new = rejoined or name in self._given_ids or self.has_gone(name)
         self._given_ids.pop(name, None)
-        super().add(member, place, rejoined=rejoined, was_in=was_in or not is_new)
+        super().add(member, place, rejoined=rejoined, found=found or not is_new)
 
     def gives_id(self, member_id: str) -> None:
         """A JoinGroup without a member id was answered with this one: that member was not in before."""

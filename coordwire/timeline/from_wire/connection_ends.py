@@ -21,8 +21,6 @@ from coordwire.timeline.events import (
     HowEnded,
     Kind,
     MemberEnding,
-    MemberFound,
-    MemberIn,
     MemberJoined,
     MemberLeft,
     RebalanceEnded,
@@ -39,7 +37,7 @@ MOST_SPEAKERS = 100
 """So many groups' members that speak on one connection are remembered."""
 
 
-ENDED = frozenset((MemberJoined, MemberFound, MemberLeft, RebalanceEnded))
+ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
 """The events that `ConnectionEnds.see` learns from, or says more of."""
 
 _SILENT = ("session_timeout", "removed", "not_rejoined")
@@ -302,10 +300,10 @@ class ConnectionEnds:
 
     def see(self, event: GroupEvent) -> GroupEvent:
         """The event, with the ends of its member's connections, if that member left without a request."""
-        if isinstance(event, MemberIn):
+        if isinstance(event, MemberJoined):
             name = MemberName(event.group, event.member_id)
             former = self._formers.get(name)
-            comes_back = isinstance(event, MemberJoined) and event.rejoined
+            comes_back = event.rejoined and not event.found
             if former is not None and former not in self._in and not comes_back:
                 event = replace(event, former_id=former.member_id)
             self._joins(event)
@@ -328,7 +326,7 @@ class ConnectionEnds:
                 requests.is_kept = False
         return event
 
-    def _joins(self, event: MemberIn) -> None:
+    def _joins(self, event: MemberJoined) -> None:
         name = MemberName(event.group, event.member_id)
         self._leaves(name)
         if event.host is None:

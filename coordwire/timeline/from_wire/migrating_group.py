@@ -53,8 +53,8 @@ class ConsumerGroup(ModernGroup):
         super().drop_member(member_id)
         self._native.discard(member_id)
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
-        super().add(member, place, rejoined=rejoined, was_in=was_in)
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, found: bool = False) -> None:
+        super().add(member, place, rejoined=rejoined, found=found)
         if not member.classic:
             self._native.add(member.member_id)
 

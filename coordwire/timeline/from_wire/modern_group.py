@@ -168,7 +168,7 @@ class ModernGroup(ModernState):
                 self.causes.owe(trigger, joined_place)
         comes = old is not None or request.member_epoch == JOIN or self.has_gone(member_id)
         known = old is not None or static is not None or request.member_epoch != JOIN
-        self.add(member, place, rejoined=known, was_in=not comes)
+        self.add(member, place, rejoined=known, found=not comes)
         self.watch(member)
         return member
 

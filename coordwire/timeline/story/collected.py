@@ -17,7 +17,7 @@ from coordwire.timeline.events import (
     GroupDeleted,
     GroupEvent,
     LagMeasured,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     OffsetCommitted,
 )
@@ -108,7 +108,7 @@ class CollectedEvents:
 
     def learn(self, event: GroupEvent) -> None:
         """Remember a member's name, for events that mention it."""
-        if isinstance(event, MemberIn | MemberLeft) and self._members < MOST_EVENTS:
+        if isinstance(event, MemberJoined | MemberLeft) and self._members < MOST_EVENTS:
             self._members += 1
             self._group(event).members.append(event)
 

@@ -22,8 +22,6 @@ from coordwire.timeline.events import (
     GroupDeleted,
     GroupEvent,
     LagMeasured,
-    MemberFound,
-    MemberIn,
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
@@ -127,7 +125,7 @@ class EventLines:
             case CaptureHole():
                 text = f"the capture lacks {count(event.size, 'byte')} of {self.name(event.member_id)}"
                 return [("? ", "busy"), (f"{text}, {shown(event.flow)}", "busy")]
-            case MemberJoined() | MemberFound():
+            case MemberJoined():
                 return self._joined(event)
             case MemberLeft():
                 return self._leaving(event)
@@ -168,9 +166,8 @@ class EventLines:
         length = duration(event.until_ns - (event.time_ns or 0))
         return f"{text}; the next answer{by} came after {length}: sessions begin again"
 
-    def _joined(self, event: MemberIn) -> Pieces:
-        joined = None if isinstance(event, MemberFound) else event
-        word = "was in before" if joined is None else "is back" if joined.rejoined else "is in"
+    def _joined(self, event: MemberJoined) -> Pieces:
+        word = "was in before" if event.found else "is back" if event.rejoined else "is in"
         pieces: Pieces = [("+ ", "in"), (self.name(event.member_id), "member"), (f" {word}", "plain")]
         notes = [f"client {shown(event.client_id)}"] if event.client_id else []
         notes += [f"from {shown(event.host)}"] if event.host else []
@@ -178,7 +175,7 @@ class EventLines:
         notes += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
         if event.session_timeout_ms:
             notes.append(f"session {duration(event.session_timeout_ms * MS)}")
-        notes += [quoted(joined.reason, 200)] if joined is not None and joined.reason else []
+        notes += [quoted(event.reason, 200)] if event.reason else []
         forebear = self._links.forebears.get(event.member_id)
         notes += [f"in place of {self.name(forebear)}"] if forebear is not None else []
         notes += self._expelled(event.member_id)

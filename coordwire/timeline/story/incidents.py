@@ -27,7 +27,7 @@ from coordwire.timeline.events import (
     Idle,
     Kind,
     LagMeasured,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     RebalanceEnded,
     TopicPartition,
@@ -160,7 +160,7 @@ def _departures(
         if isinstance(event, MemberLeft) and event.how in _LOST and not _by_another(event)
     ]
     lost.sort(key=lambda event: event.time_ns or 0)
-    joins = _Joins(event for event in members if isinstance(event, MemberIn))
+    joins = _Joins(event for event in members if isinstance(event, MemberJoined))
     together: list[list[MemberLeft]] = []
     for event in lost:
         last = together[-1][-1] if together else None
@@ -272,11 +272,11 @@ def _out(event: MemberLeft) -> str:
 class _Joins:
     """Who joined, by member, by the id that it had before, and by address. kinds: of groups, by member."""
 
-    def __init__(self, joins: Iterable[MemberIn]) -> None:
+    def __init__(self, joins: Iterable[MemberJoined]) -> None:
         self.kinds: defaultdict[str, set[Kind]] = defaultdict(set)
-        self._last: dict[str, MemberIn] = {}
-        self._of_member: defaultdict[str, list[MemberIn]] = defaultdict(list)
-        self._of_host: defaultdict[str, list[MemberIn]] = defaultdict(list)
+        self._last: dict[str, MemberJoined] = {}
+        self._of_member: defaultdict[str, list[MemberJoined]] = defaultdict(list)
+        self._of_host: defaultdict[str, list[MemberJoined]] = defaultdict(list)
         for join in sorted(joins, key=_time_ns):
             self.kinds[join.member_id].add(join.kind)
             self._last[join.member_id] = join
@@ -293,8 +293,7 @@ class _Joins:
         joins = [_first_after(own, _time_ns(event))]
         if host is not None:
             joins.append(_first_after(self._of_host[host], _time_ns(event)))
-        later: list[MemberIn] = [join for join in joins if join is not None]
-        join = min(later, key=_time_ns, default=None)
+        join = min(filter(None, joins), key=_time_ns, default=None)
         if join is None:
             return ""
         same_connection = host is not None and join.host == host
@@ -307,7 +306,7 @@ def _time_ns(event: GroupEvent) -> int:
     return event.time_ns or 0
 
 
-def _first_after(joins: Sequence[MemberIn], time_ns: int) -> MemberIn | None:
+def _first_after(joins: Sequence[MemberJoined], time_ns: int) -> MemberJoined | None:
     at = bisect_right(joins, time_ns, key=_time_ns)
     return joins[at] if at < len(joins) else None
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from coordwire.capture.printable import shown
-from coordwire.timeline.events import BrokerAway, CoordinatorStalled, MemberIn, MemberLeft, TopicPartition
+from coordwire.timeline.events import BrokerAway, CoordinatorStalled, MemberJoined, MemberLeft, TopicPartition
 from coordwire.timeline.story.contents import StoryContents
 from coordwire.timeline.story.markup import escaped
 from coordwire.timeline.story.rebalance_table import causes
@@ -107,7 +107,7 @@ def _members(contents: StoryContents, low_ns: int, high_ns: int) -> list[tuple[s
 
     for event in sorted(contents.members, key=lambda event: event.time_ns or 0):
         time_ns = low_ns if event.time_ns is None else event.time_ns
-        if isinstance(event, MemberIn):
+        if isinstance(event, MemberJoined):
             since.setdefault(event.member_id, time_ns)
             forebear = contents.links.forebears.get(event.member_id)
             if forebear is not None and forebear in since:

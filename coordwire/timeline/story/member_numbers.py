@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from coordwire.capture.printable import shown
-from coordwire.timeline.events import GroupEvent, MemberIn, MemberLeft
+from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft
 
 __all__ = ["MemberNumbers", "Stay"]
 
@@ -28,7 +28,7 @@ MOST_NAMED = 20
 class Stay:
     """A member's time in the group. departure: None while it is in; heir: who has its place."""
 
-    joined: MemberIn | None
+    joined: MemberJoined | None
     departure: MemberLeft | None = None
     heir: str | None = None
 
@@ -56,7 +56,7 @@ class MemberNumbers:
     def add(self, members: Iterable[GroupEvent]) -> None:
         """Take in further events of who was in. Numbers stay: those of these come after all before."""
         for event in sorted(members, key=lambda event: event.time_ns or 0):
-            if isinstance(event, MemberIn):
+            if isinstance(event, MemberJoined):
                 self.number(event.member_id)
                 self.stays[event.member_id] = Stay(event)
                 if event.instance_id is not None:

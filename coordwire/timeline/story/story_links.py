@@ -17,8 +17,7 @@ from coordwire.timeline.events import (
     GroupEvent,
     HowEnded,
     MemberEnding,
-    MemberFound,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     RebalanceBegan,
     RebalanceEnded,
@@ -49,7 +48,7 @@ class StoryLinks:
     causers: OrderedDict[tuple[str, int], str] = field(default_factory=OrderedDict)
     endings: dict[tuple[str, int | None], MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
-    heirs: dict[str, MemberIn] = field(default_factory=dict)
+    heirs: dict[str, MemberJoined] = field(default_factory=dict)
     forebears: dict[str, str] = field(default_factory=dict)
     processes: set[str] = field(default_factory=set)
     _nameless: deque[RebalanceBegan] = field(default_factory=lambda: deque(maxlen=MOST_NAMELESS))
@@ -80,7 +79,7 @@ class StoryLinks:
     def add_members(self, members: Iterable[GroupEvent]) -> None:
         """Take in further events of who was in."""
         for event in members:
-            if isinstance(event, MemberIn):
+            if isinstance(event, MemberJoined):
                 self._joins(event)
             elif isinstance(event, MemberLeft):
                 if event.ending is not None:
@@ -89,13 +88,12 @@ class StoryLinks:
                     self._expelled[event.member_id] = event
                     self._departed[_client(event.client_id, self._hosts.get(event.member_id))] = event
 
-    def _joins(self, event: MemberIn) -> None:
+    def _joins(self, event: MemberJoined) -> None:
         self._hosts[event.member_id] = event.host
         if event.instance_id is not None:
             before = self._instances.get((event.group, event.instance_id))
             self._instances[event.group, event.instance_id] = event.member_id
-            comes_back = isinstance(event, MemberFound) or event.rejoined
-            if before is not None and before != event.member_id and comes_back:
+            if before is not None and before != event.member_id and event.rejoined:
                 self.heirs[before] = event
                 self.forebears[event.member_id] = before
         client = _client(event.client_id, event.host)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from coordwire.timeline.events import (
     Cause,
     GroupEvent,
-    MemberIn,
+    MemberJoined,
     MemberLeft,
     RebalanceBegan,
     RebalanceEnded,
@@ -140,7 +140,7 @@ class Comparison(MemberComparison):
         rebalances: Sequence[RebalanceEnded],
     ) -> Iterator[Difference]:
         since = min((ns(event) for event in passed), default=0)
-        moved: list[MemberIn | MemberLeft] = [*self.truth.joined, *self.truth.leavers]
+        moved: list[MemberJoined | MemberLeft] = [*self.truth.joined, *self.truth.leavers]
         moved = [event for event in moved if since <= ns(event) <= ns(true)]
         subscriptions = [event for event in self.subscribed if since <= event[0] <= ns(true)]
         member_ids = {event.member_id for event in passed if event.member_id} | {
@@ -152,7 +152,7 @@ class Comparison(MemberComparison):
         if true.kind != "classic":  # one target is for all that came before it was computed
             leavings = [event.how for event in moved if isinstance(event, MemberLeft)]
             also = {CAUSE_OF[leaving] for leaving in leavings if leaving in CAUSE_OF}
-            also |= {"new_member" for event in moved if isinstance(event, MemberIn)}
+            also |= {"new_member" for event in moved if isinstance(event, MemberJoined)}
             also |= {"subscription_changed" for _ in subscriptions}
             begins += [ns(event) for event in moved] + [time_ns for time_ns, _ in subscriptions]
             joined = {
@@ -218,11 +218,11 @@ class Comparison(MemberComparison):
     def _none_was_seen(self, reported: RebalanceEnded) -> bool:
         """Whether of the members that were in when one joined, none was ever answered."""
         present: set[str] = set()
-        moved: list[MemberIn | MemberLeft] = [*self.truth.joined, *self.truth.leavers]
+        moved: list[MemberJoined | MemberLeft] = [*self.truth.joined, *self.truth.leavers]
         for event in sorted(moved, key=ns):
             if ns(event) >= (reported.began_ns or 0):
                 break
-            (present.add if isinstance(event, MemberIn) else present.discard)(event.member_id)
+            (present.add if isinstance(event, MemberJoined) else present.discard)(event.member_id)
         return not present & self.answered
 
     def _ending(self, name: str, true: RebalanceEnded, last: RebalanceEnded) -> Iterator[Difference]:

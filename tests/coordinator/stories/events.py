@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordwire.timeline.events import GroupEvent, MemberIn, MemberLeft, RebalanceBegan, RebalanceEnded
+from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
 
 MS = 1_000_000
 
@@ -20,7 +20,7 @@ class _Steady:
 
 @dataclass(slots=True)
 class GroupStory:
-    joined: list[MemberIn] = field(default_factory=list)
+    joined: list[MemberJoined] = field(default_factory=list)
     leavers: list[MemberLeft] = field(default_factory=list)
     steady: list[_Steady] = field(default_factory=list)
     ended: list[RebalanceEnded] = field(default_factory=list)
@@ -36,7 +36,7 @@ def story(events: Iterable[GroupEvent], reloaded: Sequence[tuple[int, set[str]]]
     for event in events:
         while loads and loads[-1][0] <= ns(event):
             story_of_group.members = set(loads.pop()[1])
-        if isinstance(event, MemberIn):
+        if isinstance(event, MemberJoined):
             story_of_group.joined.append(event)
             if event.instance_id is not None:
                 before = story_of_group.instances.get(event.instance_id, event.member_id)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 from coordwire.timeline import timeline
-from coordwire.timeline.events import Cause, GroupEvent, MemberIn, MemberLeft, RebalanceEnded
+from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
@@ -63,7 +63,7 @@ def _fewer_partitions(event: Any) -> Changed:
 
 
 EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Changed]]] = {
-    "a member is never seen joining": (lambda event: isinstance(event, MemberIn), lambda event: []),
+    "a member is never seen joining": (lambda event: isinstance(event, MemberJoined), lambda event: []),
     "a member that left never goes": (_leaves("left"), lambda event: []),
     "a member that fell silent never goes": (_leaves("session_timeout", "not_rejoined"), lambda event: []),
     "a member that fell silent goes 3 s later": (_leaves("session_timeout", "not_rejoined"), _later),
@@ -74,7 +74,7 @@ EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Chan
         _leaves("left"), lambda event: [replace(event, how="session_timeout")],
     ),
     "a member goes that stays": (
-        lambda event: isinstance(event, MemberIn),
+        lambda event: isinstance(event, MemberJoined),
         lambda event: [event, MemberLeft(
             group=event.group, time_ns=(event.time_ns or 0) + 2 * SECOND, source="", number=0, packet=None,
             member_id=event.member_id, client_id=None, instance_id=None, how="left", reason=None,

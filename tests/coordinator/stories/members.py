@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.timeline.events import GroupEvent, MemberFound, MemberLeft
+from coordwire.timeline.events import GroupEvent, MemberLeft
 from tests.coordinator.stories.causes import Difference
 from tests.coordinator.stories.events import MS, apart, at, kind_at, ns, story
 from tests.coordinator.stories.excuses import (
@@ -183,9 +183,7 @@ class MemberComparison:
     def _returned(self, leaver: MemberLeft) -> bool:
         """Whether a static member was back before anything showed that it had been removed."""
         return leaver.instance_id is not None and any(
-            event.instance_id == leaver.instance_id
-            and (isinstance(event, MemberFound) or event.rejoined)
-            and ns(event) > ns(leaver)
+            event.instance_id == leaver.instance_id and event.rejoined and ns(event) > ns(leaver)
             for event in self.reported.joined
         )
 
