@@ -6,10 +6,10 @@ is first needed.
 
 from __future__ import annotations
 
-__all__ = ["ColumnValues", "argument_values", "byte_array", "in_order", "repeated", "structs"]
+__all__ = ["ColumnValues", "argument_values", "byte_array", "in_order", "repeated", "structs", "together"]
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from coordwire.tables.columns import arrow_type
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 ColumnValues: TypeAlias = "Sequence[Any] | None"
+
+TOGETHER, BYTES_TOGETHER = 256, 1 << 20
+"""So many rows, and about so many bytes of arguments, are objects at a time: the garbage collector looks at
+few of them, and the memory of long texts comes again."""
 
 _PYTHON_TYPES = {"binary": bytes, "string": str, "int": int, "boolean": bool}
 
@@ -54,17 +58,29 @@ def repeated(arrays: Sequence[pyarrow.Array]) -> list[pyarrow.Array]:
     return [pa.repeat(array[0], length) if len(array) == 1 != length else array for array in arrays]
 
 
-def structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow.StructArray:
+def together(columns: Iterable[Any], length: int) -> int:
+    """Of how many rows of such arguments the results are objects at a time."""
+    size = sum(getattr(column, "nbytes", 0) for column in columns)
+    return max(min(TOGETHER, BYTES_TOGETHER * length // max(size, 1)), 1)
+
+
+def structs(
+    rows: Iterator[ColumnValues], result: Mapping[str, str], at_once: int = TOGETHER
+) -> pyarrow.StructArray:
     """An array of rows, None for null. result: names and types of their values, in Spark's DDL."""
     import pyarrow as pa
 
     null_row = (None,) * len(result)
-    row_list = list(rows)
-    columns = zip(*(row or null_row for row in row_list), strict=True) if row_list else ((),) * len(result)
     fields = [pa.field(name, arrow_type(kind)) for name, kind in result.items()]
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
-    mask = pa.array([row is None for row in row_list], type=pa.bool_())
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+    parts: list[pyarrow.StructArray] = []
+    while (row_list := list(islice(rows, at_once))) or not parts:
+        columns = (
+            zip(*(row or null_row for row in row_list), strict=True) if row_list else ((),) * len(result)
+        )
+        arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
+        mask = pa.array([row is None for row in row_list], type=pa.bool_())
+        parts.append(pa.StructArray.from_arrays(arrays, fields=fields, mask=mask))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
 def in_order(parts: Sequence[tuple[Sequence[int], pyarrow.Array]]) -> pyarrow.Array:

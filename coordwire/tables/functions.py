@@ -48,7 +48,7 @@ from coordwire.messages import (
     find_message,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from coordwire.tables.arrays import ColumnValues, argument_values, byte_array, structs
+from coordwire.tables.arrays import ColumnValues, argument_values, byte_array, structs, together
 from coordwire.tables.columns import ARROW_NAMES, RECORDS, arrow_type
 from coordwire.tables.log_records import LOG_RECORD, MessageTexts, log_record_structs
 
@@ -91,7 +91,7 @@ class ColumnFunction:
         lists = list(map(argument_values, values, *zip(*self.arguments.items(), strict=True)))
         length = next((len(values) for values in lists if len(values) != 1), 1)
         all_rows = (values * length if len(values) == 1 else values for values in lists)
-        return structs(self.make_rows(*all_rows), self.result)
+        return structs(self.make_rows(*all_rows), self.result, together(columns, length))
 
 
 def struct_type(result: Mapping[str, str]) -> str:
@@ -218,8 +218,8 @@ values that are withheld."""
 _TOPIC_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
 
 
-def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{"topic": entry.topic, "partitions": list(entry.partitions)} for entry in entries]
+def _topic_partitions(entries: Sequence[Any]) -> list[tuple[str, list[int]]]:
+    return [(entry.topic, entry.partitions) for entry in entries]
 
 
 def _embedded_structs(
@@ -245,7 +245,11 @@ def _embedded_structs(
         reason = None if embedded.deviation is None else str(embedded.deviation)
         return embedded.version, *columns(embedded.message), reason
 
-    rows = structs(map(row, encoded.dictionary.to_pylist()), result)
+    rows = structs(
+        map(row, encoded.dictionary.to_pylist()),
+        result,
+        together([encoded.dictionary], len(encoded.dictionary)),
+    )
     return rows.take(encoded.indices)
 
 
@@ -257,7 +261,7 @@ consumer_subscription = ColumnFunction(
     "consumer_subscription", {"data": "binary"}, _SUBSCRIPTION,
     make_array=lambda values: _embedded_structs(
         _SUBSCRIPTION, (JoinGroupRequestProtocol, "metadata"), ConsumerProtocolSubscription,
-        lambda m: (list(m.topics), _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), values,
+        lambda m: (m.topics, _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), values,
     ),
 )  # fmt: skip
 """A consumer's subscription, with its version's own fields only."""

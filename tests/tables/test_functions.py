@@ -27,6 +27,7 @@ from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables import functions
 from coordwire.tables import log_records as log_columns
+from coordwire.tables.arrays import BYTES_TOGETHER, TOGETHER, structs, together
 from coordwire.tables.columns import OFFSETS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values
 from coordwire.timeline.from_log.coordinator_log import coordinator_record
@@ -270,6 +271,21 @@ def test_texts_straight_from_bytes_are_those_of_messages(monkeypatch: pytest.Mon
     assert fast == functions.decode_message(*arguments)
     assert sum(fast.field("redacted").is_valid().to_pylist()) > 3
     assert sum(fast.field("body").is_valid().to_pylist()) > 500
+
+
+@pytest.mark.parametrize("rows", [[], [None], [(1, "a"), None, (None, "b")], [(n, "t") for n in range(7)]])
+def test_rows_in_parts_are_those_at_once(rows: list[tuple[Any, ...] | None]) -> None:
+    result = {"number": "int", "text": "string"}
+    array = structs(iter(rows), result)
+    assert array.to_pylist() == [row and dict(zip(result, row, strict=True)) for row in rows]
+    for at_once in (1, 2, 7):
+        assert structs(iter(rows), result, at_once) == array
+
+
+def test_few_long_rows_are_objects_at_a_time() -> None:
+    assert together([pa.array([b"x"] * 1_000), "Fetch"], 1_000) == TOGETHER
+    assert together([pa.array([b"x" * BYTES_TOGETHER] * 3)], 3) == 1
+    assert together([pa.array([], pa.binary())], 0) == 1
 
 
 def test_records_of_logs_by_columns_are_those_of_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
