@@ -6,12 +6,14 @@ made, written to by producers with ids, filled over several segments, cut, empti
 in order or is killed, and starts again. Before its calls to the disk the power may fail.
 
 Rules: of a topic that flushes, all that was flushed is there; what else is there was written at that offset;
-no producer's id is given again that has records; a start after a loss may lose its power as well.
+no producer's id is given again that has records; settings of groups are those set last; a start after a loss
+may lose its power as well.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,9 +24,11 @@ from random import Random
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.cluster.fact_records import setting_records
 from coordwire.broker.cluster.topics import ClusterTopic
 from coordwire.broker.log.validation import AppendRules, one_batch
 from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.enums import ConfigResourceType
 from tests.broker.core import batch
 from tests.losing_disk import LosingDisk, Loss
 
@@ -36,6 +40,7 @@ FLUSHES: tuple[dict[str, str], ...] = (
     {"flush.ms": "1000"},
     {},
 )
+SESSION_TIMEOUT = "consumer.session.timeout.ms"
 Place = tuple[str, int]
 
 
@@ -47,13 +52,14 @@ class Broken(Exception):
 class Promised:
     """topics: the id of each that is there for certain; gone: those that are not. flushed: of partitions, the
     end of what is on the disk. written: all that was ever written at an offset. began: where logs begin.
-    producer_id: the highest that has flushed records."""
+    producer_id: the highest that has flushed records; session_timeouts: of groups, those set last."""
 
     topics: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     flushed: dict[Place, int] = field(default_factory=dict)
     began: dict[Place, int] = field(default_factory=dict)
     written: dict[Place, dict[int, list[bytes]]] = field(default_factory=dict)
+    session_timeouts: dict[str, str | None] = field(default_factory=dict)
     cluster_id: str = ""
     producer_id: int = -1
 
@@ -84,6 +90,7 @@ class History:
                 self.cut,
                 self.empty,
                 self.grow,
+                self.set_group,
             ]
             self.random.choice([*names, self.restart, self.change])()
         if self.cluster.topics:
@@ -162,6 +169,17 @@ class History:
         self.promised.topics.pop(topic.name, None)
         self.state().logs.topic_changed(topic)
         self.note(topic)
+
+    def set_group(self) -> None:
+        """Change a group's settings, or take them back."""
+        group = self.random.choice(("g", "h"))
+        known = self.state().settings_of_group(group).own
+        own = (
+            {SESSION_TIMEOUT: str(self.random.randint(45_000, 60_000))} if self.random.random() < 0.7 else {}
+        )
+        self.promised.session_timeouts.pop(group, None)
+        self.state().change(setting_records(ConfigResourceType.GROUP, group, known, own))
+        self.promised.session_timeouts[group] = own.get(SESSION_TIMEOUT)
 
     def grow(self) -> None:
         topic = self.topic()
@@ -256,6 +274,10 @@ def judge(cluster: ClusterState, promised: Promised) -> None:
             for offset, value in _records(cluster, (name, partition.index)).items():
                 if value not in (b"next", *written.get(offset, [])):
                     raise Broken(f"{name}-{partition.index} has at {offset} what was never written there")
+    for group, timeout in promised.session_timeouts.items():
+        found = cluster.settings_of_group(group).own.get(SESSION_TIMEOUT)
+        if found != timeout:
+            raise Broken(f"the session timeout of {group} is {found}, expected {timeout}")
     if cluster.new_producer_id() <= promised.producer_id:
         raise Broken(f"the producer id {promised.producer_id} is given again")
 
@@ -330,6 +352,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("crashes", type=int, nargs="?", default=10_000, help="losses of power (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the first history (%(default)s)")
     options = parser.parse_args(arguments)
+    logging.getLogger("coordwire.broker").setLevel(logging.ERROR)  # it tells what a loss has left
     done, wrong = run(options.crashes, options.seed)
     for line in wrong[:20]:
         print(line)

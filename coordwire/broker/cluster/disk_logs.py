@@ -8,10 +8,10 @@ kept by the node that leads it. Rule: a folder whose metadata contradict the arg
 Flushes are as `flush.messages` and `flush.ms` of a topic say: after each append, records that are not on the
 disk yet are counted; the first of them starts a timer. So a machine that crashes loses fewer than
 `flush.messages` records of a partition, and none that is older than `flush.ms`. What they rest on is flushed
-before them: topics, settings, ids of producers. A producer whose records cannot be flushed gets an error. An
-end in order flushes all. By default both are unbounded, as in Kafka: the system decides when it writes.
-Kafka's own broker looks at `flush.ms` every `log.flush.scheduler.interval.ms`, which is unbounded too unless
-it is set.
+before them: topics, settings, ids of producers; facts, as ACLs, are flushed at once. A producer whose records
+cannot be flushed gets an error. An end in order flushes all. By default both are unbounded, as in Kafka: the
+system decides when it writes. Kafka's own broker looks at `flush.ms` every `log.flush.scheduler.interval.ms`,
+which is unbounded too unless it is set.
 """
 
 from __future__ import annotations
@@ -333,6 +333,10 @@ class DiskLogs:
 
     def facts_changed(self, records: Sequence[Message]) -> None:
         self._append([log_record(record) for record in records])
+        try:
+            self._metadata.sync()  # an ACL that was made must not be gone
+        except RefusedRecords as refusal:
+            raise OSError(refusal.message) from None
 
     def producer_ids(self, following: int) -> None:
         self._append(self._writer.producer_ids(self._nodes[0], following))
