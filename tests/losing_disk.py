@@ -70,12 +70,14 @@ class LosingDisk(Generic[P]):
     """What is below a folder, all of it on the disk at the start.
 
     promised: gives what is promised at a time. rate: the part of the calls before which the power fails once.
+    journal: changes of names keep their order, as on ext4 and XFS.
     """
 
     root: Path
     promised: Callable[[], P]
     random: Random
     rate: float = 0.1
+    journal: bool = False
     losses: list[Loss[P]] = field(default_factory=list)
     _files: dict[int, _File] = field(default_factory=dict)
     _folders: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -208,6 +210,10 @@ class LosingDisk(Generic[P]):
         if number in self._files:
             self._files[number].synced = self._files[number].content()
             return
+        if self.journal:
+            while self._changes:
+                _apply(self._folders, self._changes.pop(0))
+            return
         waiting = []
         for change in self._changes:
             if any(folder == number for folder, _, _ in change.names):
@@ -232,7 +238,7 @@ class LosingDisk(Generic[P]):
         return tree
 
     def _chosen(self) -> list[_Change]:
-        if self.random.random() < 0.5:
+        if self.journal or self.random.random() < 0.5:
             return self._changes[: self.random.randint(0, len(self._changes))]
         part = self.random.random()
         return [change for change in self._changes if self.random.random() < part]

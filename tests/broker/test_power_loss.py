@@ -137,3 +137,13 @@ def test_a_folder_whose_identity_was_not_yet_named_is_a_new_one(tmp_path: Path) 
     folder = DataFolder(tmp_path, cluster_id="c", node_id=1)
     assert folder.cluster_id == "c"
     folder.close({})
+
+
+def test_what_follows_a_whole_segment_is_no_loss_of_power(tmp_path: Path) -> None:
+    """It was whole when the next was begun: nothing is missing that would explain what follows."""
+    folder = tmp_path / "orders-0"
+    log_of(folder, 3).let_go()
+    with (folder / log_name(1)).open("ab") as file:
+        file.write(bytes(70))
+    with pytest.raises(DataFolderError, match="zero bytes to the end"):
+        load_log(folder, SMALL, unsynced=Unsynced(0, 1 << 62))

@@ -123,7 +123,7 @@ def open_cluster(
         logs.load(cluster)
         cluster.transactions.recover()
     except BaseException:
-        logs.abandon()
+        logs.refuse()
         raise
     return cluster
 
@@ -155,7 +155,7 @@ class DiskLogs:
                 self.cluster_id = folder.cluster_id
             self._metadata, image = self._open_metadata(features)
         except BaseException:
-            self.abandon()
+            self.refuse()
             raise
         self._image = image
         self._writer = MetadataWriter(image)
@@ -365,13 +365,22 @@ class DiskLogs:
 
     def abandon(self) -> None:
         """Close all files as if the process had ended."""
+        self._let_go()
+        for folder in self.folders.values():
+            folder.abandon()
+
+    def refuse(self) -> None:
+        """Close all files of a folder that cannot be used."""
+        self._let_go()
+        for folder in self.folders.values():
+            folder.refuse()
+
+    def _let_go(self) -> None:
         for log in self._opened:
             log.let_go()
         metadata = getattr(self, "_metadata", None)
         if metadata is not None:
             metadata.let_go()
-        for folder in self.folders.values():
-            folder.abandon()
 
 
 def _write(log: PartitionLog, records: list[LogRecord], now: int) -> None:

@@ -172,9 +172,19 @@ class DataFolder:
         try:
             self._write_offsets(RECOVERY, ends, synced=True)
             self._write_offsets(REPLICATION, ends)
-            write_file(self.path, CLEAN, b'{"version":0,"brokerEpoch":-1}', synced=True)
+            self._write_clean()
         finally:
             os.close(self._lock)
+
+    def _write_clean(self) -> None:
+        write_file(self.path, CLEAN, b'{"version":0,"brokerEpoch":-1}', synced=True)
+
+    def refuse(self) -> None:
+        """Unlock the folder as it was: the next start must not take its damage for a loss of power."""
+        with suppress(OSError):
+            if self.was_clean:
+                self._write_clean()
+        os.close(self._lock)
 
     def abandon(self) -> None:
         """Unlock the folder as if the process had ended."""

@@ -49,7 +49,7 @@ class Unsynced:
 
     def may_lack(self, first: int, end: int) -> bool:
         """Whether the records between two offsets may have been lost."""
-        return first >= self.start and end - first < self.most
+        return first >= self.start and 0 < end - first < self.most
 
 
 def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0) -> PartitionLog:
@@ -229,6 +229,7 @@ class _Loading:
             if not is_whole:
                 self._judge_rest(path, segment.data, opened, reason, last)
                 os.ftruncate(descriptor, opened.size)
+                os.fsync(descriptor)  # or it could come back before the next segment
         if base == last or not is_whole:
             self._write_indexes(opened, offsets, times, self.aborted[first_aborted:])
         return is_whole
@@ -283,7 +284,8 @@ class _Loading:
         whole_at, end = None, last
         for batch in batches(data[at:], on_error="skip", check_records=False):
             whole_at = batch.position if whole_at is None else whole_at
-            end = max(end, batch.base_offset)  # it may have been on its way
+            # It may have been on its way; its base offset, which no checksum covers, may be lost.
+            end = max(end, batch.base_offset, first + 1)
         if last == opened.base_offset and whole_at is None:
             return
         if not self.unsynced.may_lack(first, end):

@@ -5,7 +5,8 @@ opens every folder on the way by its descriptor and with O_NOFOLLOW, so that wha
 there meanwhile, no operation leaves the root; `StoreFolder` does the same in a store
 (`coordwire.tables.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
-file that is written whole appears under its name when it is complete; `create` and `move` overwrite nothing.
+file that is written whole appears under its name when it is complete, and its bytes are on the disk
+before its name: a loss of power leaves no file in part. `create` and `move` overwrite nothing.
 """
 
 from __future__ import annotations
@@ -203,8 +204,7 @@ class LocalFolder(Output):
                 view = memoryview(data)
                 while view:
                     view = view[file.write(view) :]
-                if name == MANIFEST:  # the others are read again if a power cut takes them
-                    os.fsync(file.fileno())
+                os.fsync(file.fileno())
             yield hidden
         except BaseException:
             with suppress(OSError, LinkError):
@@ -218,6 +218,8 @@ class LocalFolder(Output):
             self.at(name, create=True) as (target, new),
         ):
             os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
+            if name == MANIFEST:  # names that go before it may go with it: their units are read again
+                os.fsync(target)
 
     def create(self, name: str, data: bytes | memoryview) -> bool:
         try:
@@ -229,6 +231,8 @@ class LocalFolder(Output):
 
     def move(self, name: str, to: str) -> None:
         """Give a file another name, which must be free."""
+        with self.open(name) as file:
+            os.fsync(file.fileno())
         with self.at(name) as (source, old), self.at(to, create=True) as (target, new):
             try:
                 os.link(old, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
