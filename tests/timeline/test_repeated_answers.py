@@ -30,8 +30,7 @@ from coordwire.messages import (
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent, TopicPartition
-from coordwire.timeline.from_wire import cluster_timeline as wire_timeline
-from coordwire.timeline.from_wire import repeated_answers
+from coordwire.timeline.from_wire import group_conversations, repeated_answers
 from coordwire.timeline.from_wire.cluster_timeline import ClusterTimeline
 from coordwire.timeline.from_wire.group_table import TopicsById
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline, timeline
@@ -57,7 +56,7 @@ def story(data: bytes, *, lazy: bool = True) -> list[GroupEvent]:
 
 def slow(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(repeated_answers, "LONGEST", -1)
-    patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
+    patch.setattr(group_conversations, "has_no_codes", lambda entry: False)
 
 
 def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]:

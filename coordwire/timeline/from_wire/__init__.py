@@ -2,6 +2,7 @@
 
 timeline.py         captures' entries to events; cluster_timeline.py: those of one cluster; clusters.py:
                     which cluster each broker belongs to
+group_conversations.py  requests and answers about groups, each to its group's state
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
 repeated_answers.py answers to Fetch, Metadata and ApiVersions that repeat one, known by their bytes
 group_table.py      all groups in some captures, by the protocol that each speaks at the time

@@ -11,6 +11,8 @@ from typing import Any
 
 from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.frame_decoding import LazyEntry
+from coordwire.capture.redaction.entry_secrets import is_fully_decoded, texts_account_for
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import ErrorMet, Kind, Unanswered
 from coordwire.timeline.evidence import Seen
@@ -25,8 +27,10 @@ __all__ = [
     "Asked",
     "errors_of",
     "host_of",
+    "message_of",
     "place_of",
     "unanswered",
+    "was_read",
 ]
 
 CLASSIC = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP)))
@@ -113,3 +117,17 @@ def _refused_commits(message: Any) -> dict[int, tuple[str | None, int | None]]:
             elif code and subjects[code] != (name, index):
                 subjects[code] = (name if subjects[code][0] == name else None), None
     return subjects
+
+
+def message_of(entry: FrameEntry) -> Any:
+    """The message of a frame that was read whole; None of any other, whose names may be a secret."""
+    if isinstance(entry, LazyEntry) and entry.decode() and texts_account_for(entry.api_key):
+        return entry.message
+    if entry.error is not None or not is_fully_decoded(entry):
+        return None
+    return entry.message
+
+
+def was_read(request_entry: FrameEntry) -> bool:
+    """Whether a request was read to its end."""
+    return request_entry.error is None and request_entry.message is not None

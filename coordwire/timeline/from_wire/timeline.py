@@ -23,9 +23,9 @@ from coordwire.timeline.from_wire.cluster_timeline import (
     ClusterTimeline,
     DialectGroups,
     TimelineDialect,
-    message_of,
 )
 from coordwire.timeline.from_wire.clusters import CLUSTER_APIS, Clusters, FoundCluster
+from coordwire.timeline.from_wire.group_frames import message_of
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
 
