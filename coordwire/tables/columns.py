@@ -266,7 +266,7 @@ log_offset       bigint    The record in the log that shows it, of a commit in a
 
 GROUPS = _columns(f"""
 time              timestamp     When it happened.
-event             string        As in the JSON of timelines: memberJoined (memberFound where it has `found`),
+event             string        As in the JSON of timelines: memberJoined (memberFound where it has `wasIn`),
     rebalanceEnded, … but for commits and lag.
 group_id          string        The group.
 kind              string        classic, consumer, share, streams, draft or zookeeper.

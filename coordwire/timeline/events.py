@@ -244,7 +244,7 @@ class CaptureHole(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
-    static member's name; rejoined: it was in before, under this id or as this static member; found: it was,
+    static member's name; rejoined: it was in before, under this id or as this static member; was_in: it was,
     and how it came is not seen, as it was in before the input began, or the input lacks its JoinGroup
     (tables call the event memberFound); former_id: of another member that the same process was before, as its
     connection shows: it asked there under that id; software: its client's, with its version, as ApiVersions
@@ -260,7 +260,7 @@ class MemberJoined(GroupEvent):
     session_timeout_ms: int | None = None
     reason: str | None = None
     rejoined: bool = False
-    found: bool = False
+    was_in: bool = False
     former_id: str | None = None
     software: str | None = None
 

@@ -32,8 +32,8 @@ from tests.tables.test_captures import rotated
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 
-FINGERPRINTS = {"0.1.0": "2991393f03fb", "0.1.0.1": "5cb27b0a8d6b", "0.1.0.2": "4b1be96ed527"}
-MEANINGS = "1dd268f97ec8"
+FINGERPRINTS = {"0.1.0": "2991393f03fb", "0.1.0.1": "5cb27b0a8d6b", "0.1.0.2": "77748d275270"}
+MEANINGS = "56d7a61d6c61"
 OF_THIS_RUN = {"modified"}
 """Columns whose values are another run's others."""
 

@@ -256,10 +256,10 @@ def test_a_static_member_that_is_back_under_another_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "is_given", "found"), [(None, False, True), (None, True, False), ("", False, False)]
+    ("member", "is_given", "was_in"), [(None, False, True), (None, True, False), ("", False, False)]
 )
 def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
-    member: str | None, is_given: bool, found: bool
+    member: str | None, is_given: bool, was_in: bool
 ) -> None:
     """One that joins again in the first rebalance of a capture was in before."""
     script = Script()
@@ -268,7 +268,7 @@ def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
         script.answer(nameless, JoinGroupResponse(error_code=MEMBER_ID_REQUIRED, member_id="a-id"))
     script.rebalance(5, {"a": {"t": [0]}}, script.join("a", member=member))
     (event,) = only(script.events(), MemberJoined)
-    assert event.found is found
+    assert event.was_in is was_in
 
 
 def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
@@ -278,7 +278,7 @@ def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
     script.heartbeat("b", 4, UNKNOWN_MEMBER_ID)
     script.heartbeat("b", 4)
     events = only(script.events(), MemberJoined)
-    assert [(event.member_id, event.found) for event in events] == [
+    assert [(event.member_id, event.was_in) for event in events] == [
         ("a-id", True), ("b-id", True), ("b-id", False),
     ]  # fmt: skip
 
