@@ -87,10 +87,8 @@ def _rows(output: Output, table: str) -> str:
     if not output.names(table):
         empty = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in columns)
         return f"SELECT {empty} WHERE false"
-    written = {column.name: _quoted(column.name) for column in columns if not column.on_request}
     names = ", ".join(
-        f"CAST({written.get(column.name, 'NULL')} AS {column.type}) AS {_quoted(column.name)}"
-        for column in columns
+        f"CAST({_quoted(column.name)} AS {column.type}) AS {_quoted(column.name)}" for column in columns
     )
     return f"SELECT {names} FROM parquet.{_quoted(f'{output.uri}/{table}')}"
 

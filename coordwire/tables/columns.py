@@ -476,8 +476,8 @@ def select_tables(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def table_schema(name: str) -> list[Column]:
-    """A table's columns, those of its files before those of its folders."""
-    columns = list(TABLES[name])
+    """The columns of a table that the pipeline writes, those of its files before those of its folders."""
+    columns = list(default_columns(TABLES[name]))
     if name in PARTITIONS:
         columns.append(Column("date", "date", "Of its time, UTC; from the folder's name."))
     return columns

@@ -269,6 +269,29 @@ def test_later_columns_come_with_a_later_run(
     assert rows(log_of(out, "frames", table_format)) == parquet_rows(plain, "frames")
 
 
+def test_a_table_has_the_columns_that_are_written(
+    logs: Path, tmp_path: Path, table_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that has further columns, as earlier ones had, is continued."""
+    out = tmp_path / "out"
+    on_request = {column.name for column in columns.RECORDS if column.on_request}
+    run(logs, out, table_format, tables=["records"])
+    assert len(on_request) == 6
+    assert not on_request.intersection(log_of(out, "records", table_format).column_names)
+    earlier = tmp_path / "earlier"
+    with monkeypatch.context() as patch:
+        patch.setattr(columns, "default_columns", lambda names: names)
+        run(logs, earlier, table_format, tables=["records"])
+    before = log_of(earlier, "records", table_format)
+    assert on_request <= set(before.column_names)
+    partition(logs, "orders", 7, segment(random.Random(7), 8))
+    run(logs, earlier, table_format, tables=["records"])
+    run(logs, out, table_format, tables=["records"])
+    after = log_of(earlier, "records", table_format)
+    assert after.num_rows > before.num_rows
+    assert rows(after) == rows(log_of(out, "records", table_format))
+
+
 def test_another_type_is_refused(logs: Path, tmp_path: Path, table_format: str) -> None:
     out = tmp_path / "out"
     with pytest.MonkeyPatch.context() as patch:

@@ -11,7 +11,8 @@ makes columns is built from these once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from coordwire._speedups import native
@@ -270,16 +271,24 @@ ConnectionSides: TypeAlias = "tuple[TcpConnection | None, str | None, str | None
 MOST_ENDS = 10_000
 """The ends of so many connections are kept in words."""
 
+MOST_CODES = 64
+"""So many functions are kept as code, each for the columns that readers ask for."""
+
 NO_ENDS: ConnectionSides = (None, None, None)
 
 
 def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]]:
     """A function that makes the columns of plain frames."""
-    values = "".join(f"{_VALUES.get(name) or f'[{_SAME[name]}] * len(es)'}, " for name in columns)
     scope = _scope()
-    exec(_PLAIN_COLUMNS.format(values=values), scope)
+    exec(_column_code(tuple(columns)), scope)
     function: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]] = scope["plain_columns"]
     return function
+
+
+@lru_cache(MOST_CODES)  # a worker reads many captures
+def _column_code(columns: tuple[str, ...]) -> CodeType:
+    values = "".join(f"{_VALUES.get(name) or f'[{_SAME[name]}] * len(es)'}, " for name in columns)
+    return compile(_PLAIN_COLUMNS.format(values=values), "plain columns", "exec")
 
 
 def _scope() -> dict[str, Any]:

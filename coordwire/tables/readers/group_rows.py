@@ -15,7 +15,9 @@ __all__ = [
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from functools import lru_cache
 from itertools import groupby
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coordwire.capture.flows import NetworkAddress
@@ -49,6 +51,9 @@ ColumnMaker = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
 
 TOGETHER = 256
 """So many events of one class are made into rows at once, column by column."""
+
+MOST_CODES = 256
+"""So many functions are kept as code: of each class of events, for the columns that readers ask for."""
 
 SIZE = 800
 """About how many bytes a row has, without a rebalance's lists."""
@@ -159,19 +164,31 @@ def _size(event: GroupEvent) -> int:
 
 def event_rows(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> RowMaker:
     """A function that makes the row of an event of one class; its expressions are those below."""
-    values = "".join(f"{expression}, " for expression in _expressions(cls, columns, seen_in))
-    function: RowMaker = eval(f"lambda e: ({values})", _scope(cls, seen_in))
+    of_class: Any = cls
+    function: RowMaker = eval(_row_code(of_class, tuple(columns), seen_in), _scope(cls, seen_in))
     return function
 
 
 def event_columns(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> ColumnMaker:
     """`event_rows` of many events of one class, column by column."""
+    of_class: Any = cls
+    function: ColumnMaker = eval(_column_code(of_class, tuple(columns), seen_in), _scope(cls, seen_in))
+    return function
+
+
+@lru_cache(MOST_CODES)  # a capture has each class once, and a worker reads many captures
+def _row_code(cls: Any, columns: tuple[str, ...], seen_in: SeenIn) -> CodeType:
+    values = "".join(f"{expression}, " for expression in _expressions(cls, columns, seen_in))
+    return compile(f"lambda e: ({values})", "event row", "eval")
+
+
+@lru_cache(MOST_CODES)
+def _column_code(cls: Any, columns: tuple[str, ...], seen_in: SeenIn) -> CodeType:
     values = "".join(
         f"[{expression}] * len(es), " if expression in _SAME else f"[{expression} for e in es], "
         for expression in _expressions(cls, columns, seen_in)
     )
-    function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls, seen_in))
-    return function
+    return compile(f"lambda es: ({values})", "event columns", "eval")
 
 
 def _expressions(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> list[str]:
