@@ -1,11 +1,13 @@
 """Whatever became of a broker's data folder while no broker had it (files cut, extended, flipped, swapped,
 removed, replaced by folders, links and pipes, others added): a broker starts or refuses with a sentence that
 names the place. It waits for nothing, removes and changes no file of others, and keeps each confirmed batch
-that is whole: in the file if it refuses, and for readers if it starts."""
+that is whole: in the file if it refuses, for readers if it starts; without an end in order some may be in a
+file that is set aside."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -220,11 +222,12 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 def whole_batches(files: dict[str, bytes | None], stored: tuple[bytes, ...]) -> dict[str, set[bytes]]:
-    """The confirmed batches that are in the logs of each of the topic's folders."""
+    """The confirmed batches that are in the logs of each of the topic's folders, or set aside there."""
     logs: dict[str, list[bytes]] = {}
     for name, content in files.items():
         folder, _, file = name.rpartition("/")
-        if content and folder in ("orders-0", "orders-1") and file.endswith(".log") and len(file) == 24:
+        is_log = re.fullmatch(r"[0-9]{20}\.log(\.[0-9]+\.deleted)?", file)
+        if content and folder in ("orders-0", "orders-1") and is_log:
             logs.setdefault(folder, []).append(content)
     return {
         folder: {one for one in stored if any(one in log for log in parts)} for folder, parts in logs.items()
@@ -233,10 +236,16 @@ def whole_batches(files: dict[str, bytes | None], stored: tuple[bytes, ...]) -> 
 
 def check_files(before: dict[str, bytes | None], after: dict[str, bytes | None], planted: set[str]) -> None:
     """Nothing is missing, and what nobody here wrote is as it was."""
-    missing = before.keys() - after.keys() - REMOVED
+    aside = set() if is_clean(before) else {re.sub(r"\.[0-9]+\.deleted$", "", name) for name in after}
+    missing = before.keys() - after.keys() - REMOVED - aside
     assert not missing, missing
     for name in planted:
         assert after[name] == before[name], name
+
+
+def is_clean(files: dict[str, bytes | None]) -> bool:
+    """Whether the last broker ended in order, as far as one can see."""
+    return files.get(".kafka_cleanshutdown") is not None
 
 
 def start(data: Path) -> ClusterState | None:
@@ -275,8 +284,11 @@ def check(data: Path, outside: Path, planted: set[str], stored: tuple[bytes, ...
                 f"orders-{part.index}": {bytes(batch.raw) for batch in part.log.batches()}
                 for part in cluster.topics["orders"].partitions
             } if "orders" in cluster.topics else {}  # fmt: skip
+            aside = {} if is_clean(before) else whole_batches(
+                {name: content for name, content in after.items() if name.endswith(".deleted")}, stored
+            )  # fmt: skip
             for folder, batches in whole.items():
-                assert batches <= read[folder], folder
+                assert batches <= read[folder] | aside.get(folder, set()), folder
             for part in cluster.topics["orders"].partitions if "orders" in cluster.topics else ():
                 append(part.log, batch(b"after"))
         finally:

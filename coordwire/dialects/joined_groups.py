@@ -346,7 +346,7 @@ class JoinedGroup:
                 member = Member(
                     name, host=connection.client or None, session_timeout_ms=self._timeouts.pop(name, None)
                 )
-                self.group.add(member, place)
+                self.group.add(member, place, was_in=True)
             if not member.parked:
                 self._is_alive(member, place)
             self._read_ns[name] = place.time_ns or 0

@@ -144,7 +144,7 @@ class ZooKeeperGroups:
                             Trigger("unknown", inferred=True, detail="a consumer that was there before"),
                             place,
                         )
-                        group.add(Member(consumer), place)
+                        group.add(Member(consumer), place, was_in=True)
                         self._changes(known, place)
             case (("owners" | "owner"), [topic, partition], "create"):
                 thread = (step.data or b"").decode("utf-8", "replace")

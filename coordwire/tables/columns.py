@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-ROWS_FORMAT = "0.1.0.1"
+ROWS_FORMAT = "0.1.0.2"
 """The version of the rows that the pipeline writes: the first release of this package that made them so. With
 another one all inputs are read again, so that it changes with the columns, their meaning and what readers
 make of the same bytes, and with nothing else (`tests/tables/test_rows_format.py`)."""
@@ -266,8 +266,8 @@ log_offset       bigint    The record in the log that shows it, of a commit in a
 
 GROUPS = _columns(f"""
 time              timestamp     When it happened.
-event             string        As in the JSON of timelines: memberJoined, rebalanceEnded, … but for commits
-    and lag.
+event             string        As in the JSON of timelines: memberJoined (memberFound where it has `wasIn`),
+    rebalanceEnded, … but for commits and lag.
 group_id          string        The group.
 kind              string        classic, consumer, share, streams, draft or zookeeper.
 generation        int           The new generation, or group epoch.

@@ -30,19 +30,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
-from coordwire.codec.program import OTHERWISE, layout_transcriber
-from coordwire.codec.walk import layout_of
 from coordwire.embedded import open_field
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.jsonform import to_json
-from coordwire.logs import TOPICS, Log, find_record
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -51,23 +48,15 @@ from coordwire.messages import (
     find_message,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from coordwire.records import Record
-from coordwire.tables.columns import ARROW_NAMES, OFFSETS, RECORDS, arrow_type
-from coordwire.tables.readers.coordinator_logs import record_values, time_of
-from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, coordinator_record
+from coordwire.tables.arrays import ColumnValues, argument_values, byte_array, structs, together
+from coordwire.tables.columns import ARROW_NAMES, RECORDS, arrow_type
+from coordwire.tables.log_records import LOG_RECORD, MessageTexts, log_record_structs
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
     import pyarrow
 
-ColumnValues: TypeAlias = "Sequence[Any] | None"
-
-OFFSETS_TOPIC = TOPICS["consumer_offsets"]
-MOST_KEYS = 50_000
-"""So many keys of a log, which come again and again, are kept with what they say."""
-
-_LOGS: Mapping[str | None, Log] = {topic: log for log, topic in TOPICS.items()}
 _VERSION = struct.Struct(">h")
 _SCHEMA_ID = struct.Struct(">bi")
 
@@ -99,39 +88,10 @@ class ColumnFunction:
             return self.make_array(*columns)
         missing = list(self.arguments)[len(columns) :]
         values = [*columns, *(self.defaults[name] for name in missing)]
-        lists = [_values(*pair) for pair in zip(values, self.arguments.items(), strict=True)]
+        lists = list(map(argument_values, values, *zip(*self.arguments.items(), strict=True)))
         length = next((len(values) for values in lists if len(values) != 1), 1)
         all_rows = (values * length if len(values) == 1 else values for values in lists)
-        return _structs(self.make_rows(*all_rows), self.result)
-
-
-_PYTHON_TYPES = {"binary": bytes, "string": str, "int": int, "boolean": bool}
-
-
-def _values(column: Any, argument: tuple[str, str]) -> list[Any]:
-    """An argument's values, of one type; one if it is for all rows."""
-    import pyarrow as pa
-
-    name, kind = argument
-    if isinstance(column, pa.Scalar):
-        column = column.as_py()
-    values = column.to_pylist() if isinstance(column, pa.Array | pa.ChunkedArray) else [column]
-    first = next((value for value in values if value is not None), None)
-    if first is not None and not isinstance(first, _PYTHON_TYPES[kind]):
-        raise TypeError(f"{name}: expected {kind}, got {type(first).__name__}")
-    return values
-
-
-def _structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow.StructArray:
-    import pyarrow as pa
-
-    null_row = (None,) * len(result)
-    row_list = list(rows)
-    columns = zip(*(row or null_row for row in row_list), strict=True) if row_list else ((),) * len(result)
-    fields = [pa.field(name, arrow_type(kind)) for name, kind in result.items()]
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
-    mask = pa.array([row is None for row in row_list], type=pa.bool_())
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+        return structs(self.make_rows(*all_rows), self.result, together(columns, length))
 
 
 def struct_type(result: Mapping[str, str]) -> str:
@@ -141,119 +101,9 @@ def struct_type(result: Mapping[str, str]) -> str:
 
 # --- records of the coordinators' logs ---
 
-
-class _Key(NamedTuple):
-    """What a key says, in the order of the columns. text: its JSON form; value_class: its values' class."""
-
-    record_type: int
-    kind: str
-    group: str | None
-    topic: str | None
-    partition: int | None
-    text: str
-    value_class: type[Message]
-    is_commit: bool
-
-
-class _Texts:
-    """JSON forms of messages, straight from their bytes."""
-
-    def __init__(self) -> None:
-        self._known: dict[
-            tuple[type[Message], int], Callable[[bytes, None], tuple[str | None, int] | None]
-        ] = {}
-
-    def of(self, cls: type[Message], version: int, body: bytes) -> str | None:
-        """The text of `to_json`; None where that must serve."""
-        transcribe = self._known.get((cls, version))
-        if transcribe is None:
-            writer = layout_transcriber(layout_of(cls, version)) if version in cls.versions else None
-            transcribe = self._known[cls, version] = _no_text if writer is None else writer.transcribe
-        written = transcribe(body, None)
-        return None if written is None or written[1] & OTHERWISE else written[0]
-
-
-def _no_text(body: bytes, header: None) -> None:
-    """No text."""
-
-
-class _LogReader:
-    """The rows of one log's records. Keys come again and again, and are read once."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._keys: dict[bytes, _Key | None] = {}
-        self._texts = _Texts()
-
-    def row(self, key: bytes | None, value: bytes | None) -> ColumnValues:
-        if key is not None and (value is None or len(value) >= _VERSION.size):
-            known = self._keys[key] if key in self._keys else self._add_key(key)
-            row = None if known is None else self._known_row(known, value)
-            if row is not None:
-                return row
-        values = record_values(self._record(key, value), show_secrets=False)
-        return [values.get(name) for name in LOG_RECORD]
-
-    def _record(self, key: bytes | None, value: bytes | None) -> CoordinatorRecord:
-        place = {"file": "", "log": self._log, "log_partition": None}
-        return coordinator_record(Record(key=key, value=value), place, self._log)
-
-    def _add_key(self, key: bytes) -> _Key | None:
-        """Keep what a key says; None if it can't be read."""
-        record, known = self._record(key, None), None
-        if isinstance(record.key, Message) and record.type is not None and record.kind is not None:
-            known = _Key(
-                record.type, record.kind, record.group, record.topic, record.partition,
-                record_values(record, show_secrets=False)["key"],
-                find_record(self._log, record.type).value,
-                self._log == "consumer_offsets" and record.partition is not None,
-            )  # fmt: skip
-        if len(self._keys) >= MOST_KEYS:
-            self._keys.clear()
-        self._keys[key] = known
-        return known
-
-    def _known_row(self, key: _Key, value: bytes | None) -> ColumnValues:
-        """The row of a tombstone, or of a value whose text the native engine writes; else None."""
-        if value is None:
-            return key.record_type, None, *key[1:5], *(None,) * 4, True, key.text, *(None,) * 3
-        version = _VERSION.unpack_from(value)[0]
-        body = value[_VERSION.size :]
-        text = self._texts.of(key.value_class, version, body)
-        if text is None:
-            return None
-        offset = leader_epoch = metadata = commit_time = None
-        if key.is_commit:
-            commit: Any = key.value_class.decode(body, version=version)
-            offset, metadata = commit.offset, commit.metadata
-            leader_epoch = getattr(commit, "leader_epoch", -1)
-            commit_time = time_of(commit.commit_timestamp)
-        values = *key[1:5], offset, leader_epoch, metadata, commit_time
-        return key.record_type, version, *values, False, key.text, text, None, None
-
-
-def _log_rows(
-    keys: Sequence[bytes | None], values: Sequence[bytes | None], topics: Sequence[str | None]
-) -> Iterator[ColumnValues]:
-    readers = {topic: _LogReader(_LOGS[topic]) for topic in set(topics) if topic in _LOGS}
-    reasons = len(LOG_RECORD) - 1
-    for key, value, topic in zip(keys, values, topics, strict=True):
-        if topic in readers:
-            yield None if key is None and value is None else readers[topic].row(key, value)
-        else:
-            yield None if topic is None else [*(None,) * reasons, text(f"{topic} is not a coordinator's log")]
-
-
-_OF_THE_PLACE = frozenset(
-    ("log", "log_partition", "log_offset", "time", "producer_id", "marker", "raw_key", "raw_value",
-     "input_file", "broker_id", "cluster_id", "file_state")
-)  # fmt: skip
-"""Columns of the offsets table that say where a record is, or hold bytes that are at hand."""
-
-LOG_RECORD = {column.name: column.type for column in OFFSETS if column.name not in _OF_THE_PLACE}
 decode_log_record = ColumnFunction(
-    "decode_log_record", {"key": "binary", "value": "binary", "log": "string"}, LOG_RECORD, _log_rows,
-    {"log": OFFSETS_TOPIC},
+    "decode_log_record", {"key": "binary", "value": "binary", "log": "string"}, LOG_RECORD,
+    make_array=log_record_structs,
 )  # fmt: skip
 """A record of a coordinator's log, with the columns of the offsets table. log: the topic of the log."""
 
@@ -267,7 +117,7 @@ def _record_lists(column: Any) -> pyarrow.StructArray:
 
     from coordwire.records.arrow.record_sets import read_record_sets
 
-    data = _byte_array(column, "data")
+    data = byte_array(column, "data")
     _, places, content = data.buffers()
     first, *ends = memoryview(places).cast("q")[data.offset : data.offset + len(data) + 1] if places else [0]
     source = memoryview(content)[first : ends[-1]] if ends and content else memoryview(b"")
@@ -279,17 +129,6 @@ def _record_lists(column: Any) -> pyarrow.StructArray:
     reasons = pa.array([sets.reasons.get(index) for index in range(len(data))], reason)
     fields = list(map(pa.field, decode_records.result, (kind, reason)))
     return pa.StructArray.from_arrays([lists.cast(kind), reasons], fields=fields, mask=data.is_null())
-
-
-def _byte_array(column: Any, name: str) -> pyarrow.LargeBinaryArray:
-    """An argument of bytes as one array. Raises `TypeError` for values of another type."""
-    import pyarrow as pa
-
-    is_array = isinstance(column, pa.Array | pa.ChunkedArray)
-    if not (is_array and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))):
-        return pa.array(_values(column, (name, "binary")), pa.large_binary())
-    wide = column.cast(pa.large_binary())
-    return wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
 
 
 def _record_structs(table: pyarrow.RecordBatch, kind: pyarrow.StructType) -> pyarrow.StructArray:
@@ -321,7 +160,7 @@ def _message_rows(
     bodies: Sequence[bytes | None], apis: Sequence[str | None], versions: Sequence[int | None],
     directions: Sequence[str | None],
 ) -> Iterator[ColumnValues]:  # fmt: skip
-    texts = _Texts()
+    texts = MessageTexts()
     classes: dict[tuple[str, str], type[Message] | None] = {}
     for body, api, version, direction in zip(bodies, apis, versions, directions, strict=True):
         if body is None or api is None or version is None or direction is None:
@@ -345,7 +184,7 @@ def _message_class(api: str, direction: str) -> type[Message] | None:
         return None
 
 
-def _plain_text(texts: _Texts, cls: type[Message], version: int, body: bytes) -> str | None:
+def _plain_text(texts: MessageTexts, cls: type[Message], version: int, body: bytes) -> str | None:
     """The text of a message that has no secrets; None for what isn't known to be one."""
     if cls.__name__ in secret_fields.FIELDS:
         return None
@@ -379,8 +218,8 @@ values that are withheld."""
 _TOPIC_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
 
 
-def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{"topic": entry.topic, "partitions": list(entry.partitions)} for entry in entries]
+def _topic_partitions(entries: Sequence[Any]) -> list[tuple[str, list[int]]]:
+    return [(entry.topic, entry.partitions) for entry in entries]
 
 
 def _embedded_structs(
@@ -389,7 +228,7 @@ def _embedded_structs(
 ) -> pyarrow.StructArray:  # fmt: skip
     """What is in a field of a class, of this class if it is sound: groups send the same again and again, and
     what is the same is read once. columns: those between version and reason."""
-    encoded = _byte_array(values, "data").dictionary_encode()
+    encoded = byte_array(values, "data").dictionary_encode()
     count = len(result) - 2
 
     def row(data: bytes) -> Sequence[Any]:
@@ -406,7 +245,11 @@ def _embedded_structs(
         reason = None if embedded.deviation is None else str(embedded.deviation)
         return embedded.version, *columns(embedded.message), reason
 
-    rows = _structs(map(row, encoded.dictionary.to_pylist()), result)
+    rows = structs(
+        map(row, encoded.dictionary.to_pylist()),
+        result,
+        together([encoded.dictionary], len(encoded.dictionary)),
+    )
     return rows.take(encoded.indices)
 
 
@@ -418,7 +261,7 @@ consumer_subscription = ColumnFunction(
     "consumer_subscription", {"data": "binary"}, _SUBSCRIPTION,
     make_array=lambda values: _embedded_structs(
         _SUBSCRIPTION, (JoinGroupRequestProtocol, "metadata"), ConsumerProtocolSubscription,
-        lambda m: (list(m.topics), _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), values,
+        lambda m: (m.topics, _topic_partitions(m.owned_partitions), m.generation_id, m.rack_id), values,
     ),
 )  # fmt: skip
 """A consumer's subscription, with its version's own fields only."""

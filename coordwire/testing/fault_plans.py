@@ -34,7 +34,7 @@ FAULT_KINDS: dict[str, tuple[int, bool | None, str, str]] = {
     "cut": (2, True, "", ""),
     "block": (2, True, "", ""),
     "drop": (2, False, "", ""),
-    "half-open": (2, False, "", ""),
+    "half-open": (2, False, f"({_TIME.pattern})?", "a time such as 100s, or nothing,"),
     "slow": (2, True, _TIME.pattern, "a latency such as 200ms"),
     "skew": (1, True, f"-?{_TIME.pattern}", "a time such as 30s or -30s"),
     "coordinate": (1, False, r"\S+", "GROUP"),

@@ -244,9 +244,11 @@ class CaptureHole(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberJoined(GroupEvent):
     """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
-    static member's name; rejoined: it was in before, under this id or as this static member; former_id: of
-    another member that the same process was before, as its connection shows: it asked there under that id;
-    software: its client's, with its version, as ApiVersions said on its connection (from version 3 on)."""
+    static member's name; rejoined: it was in before, under this id or as this static member; was_in: it was,
+    and how it came is not seen, as it was in before the input began, or the input lacks its JoinGroup
+    (tables call the event memberFound); former_id: of another member that the same process was before, as its
+    connection shows: it asked there under that id; software: its client's, with its version, as ApiVersions
+    said on its connection (from version 3 on)."""
 
     kind: Kind
     member_id: str
@@ -258,6 +260,7 @@ class MemberJoined(GroupEvent):
     session_timeout_ms: int | None = None
     reason: str | None = None
     rejoined: bool = False
+    was_in: bool = False
     former_id: str | None = None
     software: str | None = None
 
@@ -504,9 +507,9 @@ EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
         ClusterFound, CoordinatorFound, BrokerAway, CoordinatorStalled, CaptureHole, MemberJoined, MemberLeft,
-        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost, OffsetCommitted,
-        OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered, TransactionStep,
-        ProducerFenced,
+        GroupConverted, GroupDeleted, RebalanceBegan, RebalanceEnded, RebalanceCost,
+        OffsetCommitted, OffsetReset, TopicChanged, GroupConfigured, LagMeasured, ErrorMet, Unanswered,
+        TransactionStep, ProducerFenced,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

@@ -288,8 +288,8 @@ class Group:
             self.remove(name, place, "removed", inferred=True)
         self.end("empty", place)
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
-        """A member that is in."""
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
+        """A member that is in. was_in: it was so already, and its coming was not seen."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
         self._departed_ns.pop(member.member_id, None)
         if self._asked_ns:  # the answer that lets it in may come late
@@ -298,7 +298,7 @@ class Group:
         self.pending.append(_member_joined(
             self.group, *place, None, self.kind, member.member_id, member.client_id, member.host,
             member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
-            rejoined, None, None,
+            rejoined or was_in, was_in, None, None,
         ))  # fmt: skip
 
     def remove(
@@ -469,7 +469,7 @@ class Group:
         if outcome == "superseded" and (joined_ns or 0) > (place.time_ns or 0):
             joined_ns = None  # the next one began before any had its generation
         place = _not_before(joined_ns, place)
-        members = rebalance.members or self._joined(rebalance) or tuple(after)
+        members = rebalance.members_now or self._joined(rebalance) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
         trigger = rebalance.trigger
         assignments = [

@@ -33,7 +33,8 @@ class Rebalance:
     most, 0 if one of them didn't say; heir: a static member in the place of one that never asked for its
     assignment; led: whether its leader sent all assignments; stable: where a member first got its own,
     synced_ns: when one last did; reported: whether its begin is; absent: until when it waited for members
-    that are out, and didn't join; after_ns: when the generation before was formed."""
+    that are out, and didn't join; after_ns: when the generation before was formed; heirs: who has whose place
+    of `members` by now."""
 
     began: Seen
     trigger: Trigger
@@ -59,6 +60,7 @@ class Rebalance:
     reported: bool = False
     absent: dict[str, int] = field(default_factory=dict)
     after_ns: int = 0
+    heirs: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_unexplained(self) -> bool:
@@ -109,6 +111,19 @@ class Rebalance:
         self.members, self.named = members, frozenset(members)
         self.unjoined = {member_id for member_id in members if member_id not in self.joined}
         self.unsynced_named = {member_id for member_id in members if member_id in self.unsynced}
+
+    def replace(self, static: str, heir: str) -> None:
+        """Another has a static member's place in the generation."""
+        if static in self.named:
+            self.heirs[static] = heir
+        for first in [first for first, last in self.heirs.items() if last == static]:
+            self.heirs[first] = heir
+
+    @property
+    def members_now(self) -> tuple[str, ...]:
+        """Those of its generation, with the heirs of static ones."""
+        heirs = self.heirs
+        return tuple(heirs.get(member_id, member_id) for member_id in self.members) if heirs else self.members
 
     @property
     def last_to_join(self) -> str | None:

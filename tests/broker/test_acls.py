@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -49,7 +49,7 @@ def acl(
 def allows(acls: list[Acl], operation: AclOperation, name: str, **options: Any) -> bool:
     authorizer = Authorizer(**options)
     for one in acls:
-        authorizer.add(one)
+        authorizer.add(one, uuid4())
     return authorizer.allows(ANN, HOST, operation.value, TOPIC, name)
 
 
@@ -124,11 +124,11 @@ def test_many_prefixes_are_found_as_by_trying_each() -> None:
         removed = set(draw.sample(sorted(acls), len(acls) // 3))
         authorizer = Authorizer()
         for one in acls:
-            authorizer.add(one)
-            authorizer.add(one)
+            authorizer.add(one, uuid4())
+            authorizer.add(one, uuid4())
         for one in removed:
-            authorizer.remove(one)
-            authorizer.remove(one)
+            authorizer.remove(authorizer.id_of(one) or uuid4())
+            authorizer.remove(authorizer.id_of(one) or uuid4())
         for name in draw.sample(names, 20):
             about = [one for one in acls - removed if matches(one, TOPIC, name)]
             expected = bool(about) and all(one.permission == ALLOW for one in about)
@@ -168,7 +168,7 @@ def test_many_prefixes_are_found_as_by_trying_each() -> None:
 def test_some_resource(acls: list[Acl], expected: bool) -> None:
     authorizer = Authorizer()
     for one in acls:
-        authorizer.add(one)
+        authorizer.add(one, uuid4())
     assert authorizer.allows_some(ANN, HOST, WRITE.value, TOPIC) is expected
     assert Authorizer([ANN]).allows_some(ANN, HOST, WRITE.value, TOPIC)
 
@@ -182,8 +182,8 @@ def test_decisions_do_not_cost_more_with_more_acls() -> None:
         authorizer = Authorizer()
         for number in range(n):
             pattern = PREFIXED if number % 2 else LITERAL
-            authorizer.add(acl(f"topic-{number:06}", pattern=pattern, principal=f"User:{number}"))
-            authorizer.add(acl("topic-", pattern=PREFIXED, principal=f"User:{number}"))
+            authorizer.add(acl(f"topic-{number:06}", pattern=pattern, principal=f"User:{number}"), uuid4())
+            authorizer.add(acl("topic-", pattern=PREFIXED, principal=f"User:{number}"), uuid4())
         return authorizer, n
 
     def decide(given: tuple[Authorizer, int]) -> None:
@@ -247,7 +247,7 @@ def test_internal_topics_of_streams_are_created_by_those_who_may() -> None:
         acl("*", READ, principal=everyone, kind=GROUP),
         acl("mine", AclOperation.CREATE, principal=everyone),
     ):
-        core.cluster.authorizer.add(one)
+        core.cluster.authorizer.add(one, uuid4())
     for stores, detail in (
         (["mine", "yours"], "mine, yours; Unauthorized to CREATE on topics yours."),
         (["mine"], "mine"),

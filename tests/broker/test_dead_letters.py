@@ -19,9 +19,16 @@ from coordwire.coordinator.share_partition import (
     StateWrite,
 )
 from coordwire.logs import decode_log_record
-from coordwire.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest, ShareUpdateValue
+from coordwire.messages import (
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ShareUpdateValue,
+)
 from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from coordwire.messages.describe_configs import DescribeConfigsResource
 from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from tests.broker.core import Core
 from tests.broker.test_share_groups import ACCEPT, GROUP_RESOURCE, REJECT, RELEASE, Share
 from tests.growth import assert_linear
 
@@ -32,8 +39,8 @@ _QUEUE = "errors.deadletterqueue.topic.name"
 class Group(Share):
     """A share group of two deliveries, with a queue."""
 
-    def __init__(self, records: int, *, partitions: int = 2) -> None:
-        super().__init__(records, delivery_count_limit="2", record_lock_duration_ms="15000")
+    def __init__(self, records: int, *, partitions: int = 2, **config: Any) -> None:
+        super().__init__(records, config, delivery_count_limit="2", record_lock_duration_ms="15000")
         self.make("dlq.g", partitions=partitions)
         self.set(_QUEUE, "dlq.g")
         self.join("a")
@@ -128,6 +135,49 @@ def test_records_are_archived_whatever_their_letters(
     archiving, archived = RecordState.ARCHIVING, RecordState.ARCHIVED
     assert group.states() == [[(0, 1, archiving, 1)], [(0, 1, archived, 1)]]
     assert group.lag() == 0
+
+
+def test_a_missing_queue_is_made_where_brokers_make_them() -> None:
+    group = Group(2, num_partitions=3, creates_dead_letter_queues=True)
+    for offset, queue in enumerate(("dlq.new", "plain")):
+        group.set(_QUEUE, queue)
+        group.acquired("a")
+        group.acquired("a", (offset, offset, [REJECT]))
+    topics = group.core.cluster.topics
+    assert "plain" not in topics
+    assert len(topics["dlq.new"].partitions) == 3
+    assert topics["dlq.new"].settings.own == {
+        "errors.deadletterqueue.group.enable": "true", "message.timestamp.type": "CreateTime",
+    }  # fmt: skip
+    assert len(group.records("dlq.new")) == 1
+
+
+@pytest.mark.parametrize("queue", ["not a topic", "dlq_g"])
+def test_a_queue_that_cannot_be_made_is_given_up(queue: str) -> None:
+    """A name that no topic can have, or the one of another in metrics."""
+    group = Group(1, creates_dead_letter_queues=True, dead_letter_queue_prefix="")
+    group.set(_QUEUE, queue)
+    group.acquired("a")
+    group.acquired("a", (0, 0, [REJECT]))
+    assert queue not in group.core.cluster.topics
+    assert group.lag() == 0
+
+
+def test_any_name_will_do_without_a_prefix() -> None:
+    group = Group(1, dead_letter_queue_prefix="")
+    group.make("plain")
+    group.set(_QUEUE, "plain")
+    group.acquired("a")
+    group.acquired("a", (0, 0, [REJECT]))
+    assert len(group.records("plain")) == 1
+
+
+def test_brokers_describe_how_queues_are_made() -> None:
+    asked = DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=None)
+    for release, expected in (("4.4", ["false", "dlq."]), ("4.3", [])):
+        answer = Core(as_of=release).ask(DescribeConfigsRequest(resources=[asked]), 4)
+        configs = [config for config in answer.results[0].configs if "deadletter" in config.name]
+        assert [config.value for config in configs] == expected
 
 
 def test_without_a_queue_records_are_archived_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -37,8 +38,8 @@ ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 class Share:
     """A cluster with a topic of one partition, and a group that reads it from the start."""
 
-    def __init__(self, records: int = 0, **settings: str) -> None:
-        self.core = Core(topics={"orders": 1})
+    def __init__(self, records: int = 0, config: Mapping[str, Any] | None = None, /, **settings: str) -> None:
+        self.core = Core(topics={"orders": 1}, **(config or {}))
         self.topic_id: UUID = self.core.cluster.topics["orders"].id
         self.epochs: dict[str, int] = {}
         changes = {"share.auto.offset.reset": "earliest"} | {

@@ -28,7 +28,7 @@ KEYS = {
     "coordinatorStalled": ["broker", "until", "answeredBy", "requests", "packets"],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
-        "reason", "rejoined", "formerId", "software",
+        "reason", "rejoined", "wasIn", "formerId", "software",
     ],
     "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred", "ending"],
     "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail", "clientId"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -65,7 +65,7 @@ def decider(name: str) -> Any:
     """The rights of a set of ACLs."""
     authorizer = Authorizer()
     for kind, pattern, resource, operation, permission in ACLS[name]:
-        authorizer.add(Acl(kind, pattern, resource, f"User:{USER}", "*", operation, permission))
+        authorizer.add(Acl(kind, pattern, resource, f"User:{USER}", "*", operation, permission), uuid4())
 
     def allows(operation: AclOperation, kind: AclResourceType, resource: str) -> bool:
         return authorizer.allows(f"User:{USER}", "127.0.0.1", operation.value, kind.value, resource)

@@ -158,7 +158,7 @@ def rebalances(tables: dict[str, Rows]) -> Answer:
 
 def causes(tables: dict[str, Rows]) -> Answer:
     names = ("input_file", "group_id", "member_id")
-    joined = [row for row in tables["groups"] if row["event"] == "memberJoined"]
+    joined = [row for row in tables["groups"] if row["event"] in ("memberJoined", "memberFound")]
     members = {
         key: (most(row["client_id"] for row in rows), most(row["host"] for row in rows))
         for key, rows in grouped(joined, lambda row: tuple(row[name] for name in names)).items()

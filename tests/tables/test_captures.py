@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,10 @@ def test_what_is_withheld_has_no_errors(tmp_path: Path) -> None:
                 {"error_name": "SASL_AUTHENTICATION_FAILED", "error_message": "denied"},
             ][: 1 + show_secrets]
         )
+
+
+FIVE_FILES = [f"x_{number:05}_2024013111{number:02}00.pcap" for number in range(5)]
+IN = ("memberJoined", "memberFound")
 
 
 def cut(frame: bytes) -> bytes:
@@ -280,6 +285,25 @@ def test_files_named_by_a_clock_are_one_capture(tmp_path: Path, text: str) -> No
     assert len(list((tmp_path / "cut").iterdir())) == 9
     assert sorted(map(str, rows["cut"])) == sorted(map(str, rows["whole"]))
     assert sum(row.get("event") == "memberJoined" for row in rows["cut"]) == 3
+
+
+@pytest.mark.parametrize("name", ["kpy__tansu__group-range", "confluent__rdmock__group-range"])
+def test_no_member_joins_once_more_in_files_that_are_read_apart(tmp_path: Path, name: str) -> None:
+    """In the files after the first a member is found."""
+    folder = rotated(tmp_path / "in", FIVE_FILES, (CAPTURES / f"{name}.pcap").read_bytes())
+    members: dict[bool, list[tuple[str, str]]] = {}
+    for is_joined in (True, False):
+        out = tmp_path / f"{is_joined}"
+        run(folder, out, tables=("groups",), options=Options(join_rotated=is_joined))
+        members[is_joined] = sorted(
+            (row["event"], row["member_id"]) for row in table_rows(out, "groups") if row["event"] in IN
+        )
+    joined, apart = Counter(members[True]), Counter(members[False])
+    assert [*joined.values()] == [1, 1, 1]
+    found = {row[1]: count for row, count in apart.items() if row[0] == "memberFound"}
+    assert apart - Counter({("memberFound", name): count for name, count in found.items()}) <= joined
+    assert found.keys() <= {name for _, name in joined}
+    assert sum(found.values()) >= 2
 
 
 def test_the_pipelines_command_leaves_files_apart(tmp_path: Path) -> None:

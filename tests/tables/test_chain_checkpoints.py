@@ -340,7 +340,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     assert rows(out) == rows(tmp_path / "whole")
 
 
-SHAPES = {1: "b845b6bc11d67fd6", 2: "c2054a217a6afb2c"}
+SHAPES = {1: "b845b6bc11d67fd6", 2: "c2054a217a6afb2c", 3: "3ccb72b8b3de622b"}
 """A digest of the attributes of all objects in a checkpoint, by its format."""
 
 

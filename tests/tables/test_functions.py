@@ -26,6 +26,8 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables import functions
+from coordwire.tables import log_records as log_columns
+from coordwire.tables.arrays import BYTES_TOGETHER, TOGETHER, structs, together
 from coordwire.tables.columns import OFFSETS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values
 from coordwire.timeline.from_log.coordinator_log import coordinator_record
@@ -168,6 +170,9 @@ def test_a_registry_prefix() -> None:
     assert functions.registry_schema(column).to_pylist()[:6] == rows[:6]
 
 
+KINDS = (pa.binary(), pa.binary(), pa.string())
+
+
 @given(st.lists(st.none() | st.binary(max_size=80), max_size=6), st.data())
 def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None:
     column = pa.array(values, pa.binary())
@@ -266,6 +271,39 @@ def test_texts_straight_from_bytes_are_those_of_messages(monkeypatch: pytest.Mon
     assert fast == functions.decode_message(*arguments)
     assert sum(fast.field("redacted").is_valid().to_pylist()) > 3
     assert sum(fast.field("body").is_valid().to_pylist()) > 500
+
+
+@pytest.mark.parametrize("rows", [[], [None], [(1, "a"), None, (None, "b")], [(n, "t") for n in range(7)]])
+def test_rows_in_parts_are_those_at_once(rows: list[tuple[Any, ...] | None]) -> None:
+    result = {"number": "int", "text": "string"}
+    array = structs(iter(rows), result)
+    assert array.to_pylist() == [row and dict(zip(result, row, strict=True)) for row in rows]
+    for at_once in (1, 2, 7):
+        assert structs(iter(rows), result, at_once) == array
+
+
+def test_few_long_rows_are_objects_at_a_time() -> None:
+    assert together([pa.array([b"x"] * 1_000), "Fetch"], 1_000) == TOGETHER
+    assert together([pa.array([b"x" * BYTES_TOGETHER] * 3)], 3) == 1
+    assert together([pa.array([], pa.binary())], 0) == 1
+
+
+def test_records_of_logs_by_columns_are_those_of_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeated, damaged and null ones, of several logs, in any order."""
+    rng = random.Random(7)
+    stored = list(zip(*(column.to_pylist() for column in samples("decode_log_record")), strict=True))
+    rows: list[tuple[Any, ...]] = []
+    for key, value, log in rng.choices(stored, k=700):
+        damaged = [value, value, None] if value is None else [value, value, None, value[:-1], value[:1], b""]
+        rows.append((key if rng.random() < 0.9 else None, rng.choice(damaged), log))
+    of_one_log = [row for row in rows if row[2] == TOPICS["consumer_offsets"]]
+    for some in (rows, of_one_log, rows[:0], rows[:1]):
+        columns = [pa.array([row[index] for row in some], kind) for index, kind in enumerate(KINDS)]
+        fast = functions.decode_log_record(*columns)
+        with monkeypatch.context() as patch:
+            patch.setattr(log_columns, "_known_key", lambda log, key: None)
+            assert fast == functions.decode_log_record(*columns)
+    assert len(of_one_log) > 100
 
 
 def test_subscriptions_by_value_are_those_of_each_row() -> None:

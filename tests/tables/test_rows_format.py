@@ -28,11 +28,12 @@ from coordwire.tables.readers.splits import Part
 from tests.tables.captured_logs import unpack_captured_logs
 from tests.tables.made_segments import START, partition
 from tests.tables.pipeline_steps import run, table_rows
+from tests.tables.test_captures import rotated
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 
-FINGERPRINTS = {"0.1.0": "2991393f03fb", "0.1.0.1": "5cb27b0a8d6b"}
-MEANINGS = "25bee7087835"
+FINGERPRINTS = {"0.1.0": "2991393f03fb", "0.1.0.1": "5cb27b0a8d6b", "0.1.0.2": "77748d275270"}
+MEANINGS = "56d7a61d6c61"
 OF_THIS_RUN = {"modified"}
 """Columns whose values are another run's others."""
 
@@ -43,10 +44,13 @@ def _digest(form: Any) -> str:
 
 
 def _inputs(folder: Path) -> None:
-    """Captures, one of them damaged, and a broker's logs with what a segment may have."""
+    """Captures, one of them damaged, one that begins in the middle, and a broker's logs with all that
+    segments may have."""
     unpack_captured_logs(folder)
     for name in ("confluent__noida__sasl.pcap", "aio__tansu__txn.pcap", "kpy__tansu__group-range.pcap"):
         shutil.copy(CAPTURES / name, folder)
+    rotated(folder / "later", ["first.pcap", "second.pcap"])
+    (folder / "later" / "first.pcap").unlink()
     damaged = bytearray((CAPTURES / "aio__rdmock__admin.pcap").read_bytes())
     damaged[len(damaged) // 3 : len(damaged) // 3 + 40] = bytes(40)
     (folder / "damaged.pcap").write_bytes(damaged)
@@ -105,4 +109,4 @@ def test_units_have_the_names_of_tables_that_exist() -> None:
     """Tables with rows of this version are continued."""
     file = File("/in/a.pcap", 10, 20)
     [unit] = as_units([Part("capture", file.path, 10, 0, 10)], {file.path: file}, Options(), ["frames"])
-    assert (ROWS_FORMAT, unit.name) == ("0.1.0.1", "854b5b71c2121f93e1b13db5")
+    assert (ROWS_FORMAT, unit.name) == ("0.1.0.2", "2afe14d4e541e2698a7852d6")

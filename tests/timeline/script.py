@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import UnionType
 from typing import Any, Literal
 
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
@@ -179,5 +180,5 @@ def says_session_timeout(script: Script, kind: str, timeout_ms: int) -> None:
     script.answer(asked, DescribeConfigsResponse(results=[result]))
 
 
-def only(events: list[GroupEvent], kind: type[Any]) -> list[Any]:
+def only(events: list[GroupEvent], kind: type[Any] | UnionType) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]

@@ -280,7 +280,7 @@ def test_who_is_listed_is_counted() -> None:
     """A member that was in before the input began did not join in it."""
     script = Script()
     script.heartbeat("a", 4)
-    asked = script.join("b")
+    asked = script.join("b", member="")
     script.heartbeat("a", 4, 27)
     script.rebalance(5, {"a": {"t": [0]}, "b": {"t": [1]}}, script.join("a"), asked)
     assert "2 members (1 joined, 1 in before)" in words(script)

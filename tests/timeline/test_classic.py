@@ -35,9 +35,10 @@ from coordwire.timeline.events import (
     Unanswered,
 )
 from coordwire.timeline.from_wire.timeline import timeline
-from tests.timeline.script import START, Script, only
+from tests.timeline.script import SECOND, START, Script, only
 
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82
+MEMBER_ID_REQUIRED = 79
 
 
 def last_rebalance(script: Script) -> RebalanceEnded:
@@ -52,7 +53,10 @@ def cause(script: Script) -> tuple[str, str | None, bool]:
 
 
 def test_the_first_member() -> None:
-    script = Script().steady("a")
+    script = Script()
+    asked = script.join("a", member="")
+    asked.api_version = asked.body_version = 3  # later ones are only given an id
+    script.rebalance(1, {"a": {"t": [0]}}, asked)
     began, joined, ended = script.events()
     assert isinstance(began, RebalanceBegan)
     assert isinstance(joined, MemberJoined)
@@ -242,13 +246,41 @@ def test_a_fenced_member() -> None:
 
 def test_a_static_member_that_is_back_under_another_id() -> None:
     script = Script()
-    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3"))
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3", member=""))
     again = script.join("a2", instance="till-3", member="")
     script.rebalance(2, {"a2": {"t": [0]}}, again)
     assert cause(script)[0] == "static_member_returned"
     assert last_rebalance(script).detail == "as till-3"
     first, back = only(script.events(), MemberJoined)
     assert (first.rejoined, back.rejoined, back.instance_id) == (False, True, "till-3")
+
+
+@pytest.mark.parametrize(
+    ("member", "is_given", "was_in"), [(None, False, True), (None, True, False), ("", False, False)]
+)
+def test_a_member_joins_whose_id_the_capture_shows_to_be_new(
+    member: str | None, is_given: bool, was_in: bool
+) -> None:
+    """One that joins again in the first rebalance of a capture was in before."""
+    script = Script()
+    if is_given:
+        nameless = script.join("a", member="")
+        script.answer(nameless, JoinGroupResponse(error_code=MEMBER_ID_REQUIRED, member_id="a-id"))
+    script.rebalance(5, {"a": {"t": [0]}}, script.join("a", member=member))
+    (event,) = only(script.events(), MemberJoined)
+    assert event.was_in is was_in
+
+
+def test_a_member_that_is_seen_to_be_in_was_in_before() -> None:
+    script = Script()
+    script.heartbeat("a", 4)
+    script.heartbeat("b", 4)
+    script.heartbeat("b", 4, UNKNOWN_MEMBER_ID)
+    script.heartbeat("b", 4)
+    events = only(script.events(), MemberJoined)
+    assert [(event.member_id, event.was_in) for event in events] == [
+        ("a-id", True), ("b-id", True), ("b-id", False),
+    ]  # fmt: skip
 
 
 def test_a_static_member_may_be_back_without_a_rebalance() -> None:
@@ -469,3 +501,40 @@ def test_refused_commits_name_the_topic(
     script.answer(script.ask(request, "a", version=8), OffsetCommitResponse(topics=topics))
     found = {event.error_code: (event.topic, event.partition) for event in only(script.events(), ErrorMet)}
     assert found == about
+
+
+def test_who_is_missing_may_have_been_so_from_the_generation_before() -> None:
+    """Of generation 2 no answer to a JoinGroup is seen; the one that begins the next comes late."""
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.join("a")
+    script.sync(2, {"a": {"t": [0, 1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked, members=["a-id", "c-id"])
+    unexplained = last_rebalance(script)
+    assert (unexplained.cause, unexplained.member_id) == ("unknown", None)
+    answered, script.now = script.now, 4.5
+    late = script.join("c")
+    script.now = answered
+    script.joined(3, "a-id", late, members=[])
+    script.sync(3, {"a": {"t": [0]}, "c": {"t": [1]}})
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("new_member", "c-id")
+    assert (rebalance.began_ns or 0) - START == 4.5 * SECOND
+    assert [left.member_id for left in only(script.events(), MemberLeft)] == ["b-id"]
+
+
+def test_who_was_in_an_unseen_generation_is_why_the_next_one_began() -> None:
+    script = Script().steady("a", "b")
+    script.now = 3
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.sync(2, {"a": {"t": [0]}, "b": {"t": [1]}})
+    script.now = 5
+    script.heartbeat("a", 2, REBALANCE_IN_PROGRESS)
+    asked = script.join("a")
+    script.joined(3, "a-id", asked)
+    rebalance = last_rebalance(script)
+    assert (rebalance.cause, rebalance.member_id) == ("session_timeout", "b-id")

@@ -70,6 +70,18 @@ SHOWED = {
     110_600: "a topic that was made anew waits for a consumer since then at most",
     110_821: "the same of a classic group's",
     120_298: "a static member's heir asks during a stall, with which the static member's session ends",
+    147: "all members of a classic group were out before a move that another's first heartbeat shows",
+    140_025: "the same, and a static member's heir is refused before",
+    140_127: "the same of a group that had been a consumer group before",
+    155: "a JoinGroup that came during a stall waits on, though a generation was formed without it",
+    110_760: "the same of a stall that nothing else shows: its client is known by the request",
+    110_568: "a static member's heir is in a generation that is not steady yet",
+    110_299: "the same of a member that was not to be waited for",
+    110_899: "a heartbeat that was sent before a LeaveGroup is told of another cause",
+    120_036: "JoinGroups are refused while another broker loads the group, where sessions begin again",
+    120_309: "the same, and the heir of a static member is awaited",
+    120_311: "a session ends with a stall, as long after the last heartbeat as it lasts",
+    140_194: "the first generation of a group that was deleted unseen, as that of the one before",
     100_209: "a classic member's heartbeat waits in a stall, in which its group converts",
 }
 """Histories that a timeline was wrong about, and what they have."""
@@ -77,8 +89,6 @@ SHOWED = {
 OPEN = {
     85: "two static members of one name join one after the other, before either is answered",
     141: "a static member whose session is over with a conversion",
-    147: "the first epoch of a group that was emptied and deleted unseen",
-    155: "members of two kinds join a classic group after a broker's death",
     185: "a streams group's target that was due when its coordinator stalled",
 }
 """Histories that a timeline is wrong about still."""

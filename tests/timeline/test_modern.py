@@ -180,7 +180,7 @@ def test_a_member_that_was_in_before_the_capture() -> None:
     script = Script()
     beat(script, "a", 5, 5)
     (member,) = only(script.events(), MemberJoined)
-    assert member.rejoined
+    assert member.was_in
     assert rebalances(script) == []
 
 

@@ -12,7 +12,8 @@
     promise.py                  Promise: an answer that comes later; HandlerRun: a handler that awaits it
     fetch_sessions.py           fetch sessions of clients
     log_places.py               what a cluster needs of the place of its logs, and the place that is memory
-    disk_logs.py                the place that is a data folder, flushes; metadata_records.py: its topics
+    disk_logs.py                the place that is a data folder, flushes
+    metadata_records.py         topics as records of `__cluster_metadata`; fact_records.py: the other facts
     log_cleaning.py             retention and compaction of topics
 
 Rules: no I/O but that of the logs. The time and all that is random are inputs, so that a cluster runs without

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.dead_letters import DeadLetterQueues
+from coordwire.broker.cluster.fact_records import apply
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
 from coordwire.broker.cluster.log_places import LogPlace
@@ -31,6 +32,7 @@ from coordwire.broker.cluster.topics import (
 )
 from coordwire.broker.cluster.transaction_coordinators import TransactionCoordinators
 from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.codec import Message
 from coordwire.coordinator.timers import Timers, earlier
 from coordwire.errors import counted
 
@@ -63,7 +65,7 @@ class ClusterState(ClusterFacts):
         self.replication = Replication(self, self._reload)
         self.share_states = ShareStateCoordinators(self, self.replication, self.share_state_topic)
         self.share_partitions = SharePartitions(
-            self, self.share_states, DeadLetterQueues(self, self.replication)
+            self, self.share_states, DeadLetterQueues(self, self.replication, self.create_topic)
         )
         self.groups = GroupCoordinators(self, self.replication, self.offsets_topic, self.share_states.ask)
         self.transactions = TransactionCoordinators(
@@ -93,6 +95,13 @@ class ClusterState(ClusterFacts):
             self.timers.pop()()
         self.groups.advance(now)
         self.transactions.advance(now)
+
+    # --- facts ---
+
+    def change(self, records: Sequence[Message]) -> None:
+        """Change facts as records say (`fact_records`), for good. Raises `OSError`."""
+        self.logs.facts_changed(records)
+        apply(self, records)
 
     # --- topics ---
 

@@ -2,29 +2,29 @@
 
 Strategy: for each record that a group archives, one in the topic that the group's settings name, in the
 partition of the same number (modulo the topic's), with headers that say which record it was and why; with
-its key and value if the group wants a copy. Rules: what cannot be written is logged and given up, as by
-Apache Kafka: records are archived whatever becomes of their dead letters. Kafka also creates the topic where
-a broker's setting says so; here it has to be there.
+its key and value if the group wants a copy. Rule: what cannot be written is logged and given up, as by Apache
+Kafka: records are archived whatever becomes of their dead letters.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.share_partition import DeadLetters
+from coordwire.coordinator.topics import bad_name
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, batches, encode_batch
 
 _log = logging.getLogger("coordwire.broker")
 
-_LEAST_SHARE_VERSION = 2
-_PREFIX = "dlq."
-"""With which Kafka's brokers want these topics' names to begin, unless they are set otherwise."""
+DEAD_LETTERS_SHARE_VERSION = 2
+"""The level of share.version from which on there are dead letters."""
 
 _MOST_LETTERS = 100_000
 """For one run of records, which are at most those in flight."""
@@ -34,6 +34,18 @@ _REJECTED = b"Offset rejected by client."
 _EXCEEDED = b"Offset delivery count exceeded the threshold."
 
 
+_SETTINGS = {"errors.deadletterqueue.group.enable": "true", "message.timestamp.type": "CreateTime"}
+"""Of a queue that the broker makes."""
+
+
+class CreateTopic(Protocol):
+    """`ClusterState.create_topic`."""
+
+    def __call__(
+        self, name: str, partitions: int, *, replication_factor: int, settings: Mapping[str, str]
+    ) -> ClusterTopic: ...
+
+
 class _Unwritable(Exception):
     """Dead letters that cannot be written; the text says why."""
 
@@ -41,14 +53,15 @@ class _Unwritable(Exception):
 class DeadLetterQueues:
     """Those of a cluster's share groups."""
 
-    def __init__(self, facts: ClusterFacts, replication: Replication) -> None:
+    def __init__(self, facts: ClusterFacts, replication: Replication, create: CreateTopic) -> None:
         self._facts = facts
         self._replication = replication
+        self._create = create
 
     @property
     def are_known(self) -> bool:
         """Whether the cluster's share.version has them."""
-        return self._facts.features["share.version"] >= _LEAST_SHARE_VERSION
+        return self._facts.features["share.version"] >= DEAD_LETTERS_SHARE_VERSION
 
     def is_wanted(self, group_id: str) -> bool:
         """Whether a group has a queue, which may not be there."""
@@ -74,14 +87,31 @@ class DeadLetterQueues:
 
     def _topic(self, group_id: str) -> ClusterTopic:
         name = self._facts.settings_of_group(group_id)["errors.deadletterqueue.topic.name"]
-        topic = self._facts.topics.get(name)
-        if not name.startswith(_PREFIX):
-            raise _Unwritable(f"the name {name!r} does not begin with {_PREFIX}")
+        topic, prefix = self._facts.topics.get(name), self._facts.config.dead_letter_queue_prefix
+        if not name.startswith(prefix):
+            raise _Unwritable(f"the name {name!r} does not begin with {prefix}")
         if topic is None:
-            raise _Unwritable(f"there is no topic {name!r}")
+            topic = self._created(name)
         if topic.settings["errors.deadletterqueue.group.enable"] != "true":
             raise _Unwritable(f"the topic {name} lacks errors.deadletterqueue.group.enable=true")
         return topic
+
+    def _created(self, name: str) -> ClusterTopic:
+        """A queue that is missing, made as Kafka does."""
+        config = self._facts.config
+        if not config.creates_dead_letter_queues:
+            raise _Unwritable(f"there is no topic {name!r}")
+        if (reason := bad_name(name)) is not None or (alike := self._facts.topic_alike(name)) is not None:
+            raise _Unwritable(reason or f"the topics {name} and {alike} would have one name in metrics")
+        try:
+            return self._create(
+                name,
+                config.num_partitions,
+                replication_factor=min(config.default_replication_factor, len(self._facts.nodes)),
+                settings=_SETTINGS,
+            )
+        except OSError as error:
+            raise _Unwritable(str(error)) from None
 
     def _batches(self, group_id: str, partition: ClusterPartition, letters: DeadLetters) -> Iterator[bytes]:
         settings, now = self._facts.settings_of_group(group_id), self._facts.clock()

@@ -7,10 +7,11 @@ kept by the node that leads it. Rule: a folder whose metadata contradict the arg
 
 Flushes are as `flush.messages` and `flush.ms` of a topic say: after each append, records that are not on the
 disk yet are counted; the first of them starts a timer. So a machine that crashes loses fewer than
-`flush.messages` records of a partition, and none that is older than `flush.ms`. A producer whose records
-cannot be flushed gets an error. By default both are unbounded, as in Kafka: the system decides when it
-writes. Kafka's own broker looks at `flush.ms` every `log.flush.scheduler.interval.ms`, which is unbounded too
-unless it is set.
+`flush.messages` records of a partition, and none that is older than `flush.ms`. What they rest on is flushed
+before them: topics, settings, ids of producers. A producer whose records cannot be flushed gets an error. An
+end in order flushes all. By default both are unbounded, as in Kafka: the system decides when it writes.
+Kafka's own broker looks at `flush.ms` every `log.flush.scheduler.interval.ms`, which is unbounded too unless
+it is set.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.fact_records import apply
 from coordwire.broker.cluster.log_places import LogDirectory
 from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
@@ -30,19 +32,23 @@ from coordwire.broker.cluster.metadata_records import (
     MetadataImage,
     MetadataWriter,
     first_records,
+    log_record,
     read,
 )
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
-from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id
-from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_id
+from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id, sync_folder
+from coordwire.broker.log.disk_loading import Unsynced, create_log, load_log, read_topic_id, write_topic_id
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.retention import SegmentRules
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.settings.released_versions import Feature, features_of
+from coordwire.broker.settings.settings import BadSetting
+from coordwire.codec import Message
 from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
+from coordwire.messages import FeatureLevelRecord
 from coordwire.records import Record, encode_batch
 
 UNBOUNDED = (1 << 63) - 1
@@ -50,9 +56,11 @@ _LISTENER = "log-flush"
 
 
 class LogFlushes:
-    """The flushes of a cluster's logs. timers, clock: the cluster's."""
+    """The flushes of a cluster's logs. timers, clock: the cluster's; metadata: the log that the others
+    rest on."""
 
-    def __init__(self, timers: Timers[Any], clock: Callable[[], int]) -> None:
+    def __init__(self, timers: Timers[Any], clock: Callable[[], int], metadata: PartitionLog) -> None:
+        self._metadata = metadata
         self._timers = timers
         self._clock = clock
 
@@ -60,16 +68,21 @@ class LogFlushes:
         """Flush the log of a partition as its topic's settings say from now on."""
         key = _key(topic, index)
 
+        def flush() -> None:
+            if self._metadata.synced_offset < self._metadata.end_offset:
+                self._metadata.sync()
+            log.sync()
+
         def flush_late() -> None:
             with suppress(RefusedRecords):  # the log's directory is offline from now on
-                log.sync()
+                flush()
 
         def changed(size: int) -> None:
             if not size:
                 return
             if log.end_offset - log.synced_offset >= topic.flush_messages:
                 self._timers.cancel(key)
-                log.sync()
+                flush()
             elif topic.flush_ms < UNBOUNDED and not self._timers.is_set(key):
                 self._timers.set(key, self._clock() + topic.flush_ms, flush_late)
 
@@ -132,6 +145,8 @@ class DiskLogs:
         self._opened: dict[PartitionLog, None] = {}
         self._cluster: ClusterState | None = None
         self._flushes: LogFlushes | None = None
+        self._flushed: set[UUID] = set()
+        """The topics that are flushed, as far as the disk has their settings."""
         self.cluster_id = short_id(uuid4())
         try:
             for node in self._nodes:
@@ -149,21 +164,29 @@ class DiskLogs:
         folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
         if not os.path.lexists(folder):
             log = create_log(folder, _METADATA_ID, SegmentRules())
-            self._opened[log] = None
+        else:
+            log = load_log(folder, SegmentRules(), unsynced=self._unsynced(self._nodes[0]))
+        self._opened[log] = None
+        if not log.end_offset:
             levels = {name: feature.level for name, feature in features.items() if feature.level}
             _write(log, first_records(levels), self._clock())
-            del self._opened[log]
-            return log, MetadataImage()
-        log = load_log(folder, SegmentRules())
-        return log, read(_metadata(log))
+        image = read(_metadata(log))
+        del self._opened[log]
+        return log, image
+
+    def _unsynced(self, node: int, name: str = "", index: int = 0, most: int = UNBOUNDED) -> Unsynced | None:
+        """What a loss of power may have taken of a log, of which fewer than `most` records wait."""
+        folder = self.folders[node]
+        return None if folder.was_clean else Unsynced(folder.recovery.get((name, index), 0), most)
 
     # --- at the start ---
 
     def load(self, cluster: ClusterState) -> None:
         """Load all topics of the folder. Raises `OSError`, `DataFolderError`."""
         self._cluster = cluster
-        self._flushes = LogFlushes(cluster.timers, self._clock)
+        self._flushes = LogFlushes(cluster.timers, self._clock, self._metadata)
         cluster.next_producer_id = self._image.next_producer_id
+        self._load_facts(cluster)
         folders = {
             (name, index): folder
             for data in self.folders.values()
@@ -202,6 +225,23 @@ class DiskLogs:
             if known_topic.id in self._image.topics:
                 self.topic_changed(topic)  # a log may have newer epochs than the metadata say
 
+    def _load_facts(self, cluster: ClusterState) -> None:
+        facts = list(self._image.facts.values())
+        supported, path = cluster.features.supported, self.folders[self._nodes[0]].path
+        for fact in facts:
+            if isinstance(fact, FeatureLevelRecord) and fact.feature_level:
+                feature = supported.get(fact.name)
+                if feature is None or fact.feature_level > feature.newest:
+                    newest = "no such feature" if feature is None else f"at most level {feature.newest}"
+                    raise DataFolderError(
+                        f"{path} is of a cluster with level {fact.feature_level} of {fact.name},"
+                        f" expected {newest}, as in Kafka {cluster.config.release}"
+                    )
+        try:
+            apply(cluster, facts)
+        except BadSetting as error:
+            raise DataFolderError(f"{path}: {METADATA_TOPIC}: {error}") from None
+
     def _unnamed_topics(
         self, folders: dict[tuple[str, int], Path], known: set[str]
     ) -> Iterator[tuple[str, UUID]]:
@@ -209,7 +249,16 @@ class DiskLogs:
         for (name, _), folder in folders.items():
             if name not in known:
                 known.add(name)
-                yield name, read_topic_id(folder) or uuid4()
+                yield name, self._topic_id(folder)
+
+    def _topic_id(self, folder: Path) -> UUID:
+        """The id of a topic that the metadata does not name; a new one where a loss of power took it."""
+        try:
+            return read_topic_id(folder) or uuid4()
+        except DataFolderError:
+            topic_id = uuid4()
+            write_topic_id(folder, topic_id)
+            return topic_id
 
     def _log(
         self, topic: ClusterTopic, index: int, known: KnownPartition, folder: Path | None
@@ -217,7 +266,8 @@ class DiskLogs:
         if folder is None:
             return self.create(topic, index, known.leader, known.leader_epoch)
         start = self.folders[known.leader].starts.get((topic.name, index), 0)
-        log = load_log(folder, topic.segment_rules(), start, known.leader_epoch)
+        unsynced = self._unsynced(known.leader, topic.name, index, topic.flush_messages)
+        log = load_log(folder, topic.segment_rules(), start, known.leader_epoch, unsynced)
         return self._watched(topic, index, log)
 
     def _watched(self, topic: ClusterTopic, index: int, log: PartitionLog) -> PartitionLog:
@@ -246,11 +296,13 @@ class DiskLogs:
             )
 
     def topic_changed(self, topic: ClusterTopic) -> None:
-        self._append(self._writer.topic(topic))
         assert self._flushes is not None
         self._flushes.settings_changed(topic)
-        if min(topic.flush_messages, topic.flush_ms) < UNBOUNDED:
+        self._append(self._writer.topic(topic))
+        is_flushed = min(topic.flush_messages, topic.flush_ms) < UNBOUNDED
+        if is_flushed or topic.id in self._flushed:
             self._metadata.sync()
+        (self._flushed.add if is_flushed else self._flushed.discard)(topic.id)
 
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         self._append(self._writer.partition(topic, partition))
@@ -261,6 +313,11 @@ class DiskLogs:
         if self._flushes is not None:
             self._flushes.removed(topic)
         self._append(self._writer.removed(topic))
+        if topic.id in self._flushed:
+            self._flushed.discard(topic.id)
+            self._metadata.sync()
+            for folder in self.folders.values():
+                sync_folder(folder.path)
 
     def leader_moved(self, partition: ClusterPartition, old: int) -> None:
         partition.log.relocate(self.folders[partition.leader].path / f"{partition.topic}-{partition.index}")
@@ -273,6 +330,9 @@ class DiskLogs:
     @property
     def metadata_end(self) -> int:
         return self._metadata.end_offset
+
+    def facts_changed(self, records: Sequence[Message]) -> None:
+        self._append([log_record(record) for record in records])
 
     def producer_ids(self, following: int) -> None:
         self._append(self._writer.producer_ids(self._nodes[0], following))
@@ -288,13 +348,16 @@ class DiskLogs:
         known = list(topics)
         self._metadata.close()
         for node, folder in self.folders.items():
-            ends = {
-                (partition.topic, partition.index): partition.log.end_offset
+            logs = {
+                (partition.topic, partition.index): partition.log
                 for topic in known
                 for partition in topic.partitions
                 if partition.leader == node
             }
-            folder.close(ends)
+            if all(log.synced_offset >= log.end_offset for log in (*logs.values(), self._metadata)):
+                folder.close({place: log.end_offset for place, log in logs.items()})
+            else:  # its disk has failed
+                folder.abandon()
 
     def abandon(self) -> None:
         """Close all files as if the process had ended."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.storage import MemoryStorage
+from coordwire.codec import Message
 
 
 class LogPlace(Protocol):
@@ -29,6 +30,9 @@ class LogPlace(Protocol):
 
     def topic_removed(self, topic: ClusterTopic) -> None:
         """A topic was deleted."""
+
+    def facts_changed(self, records: Sequence[Message]) -> None:
+        """Facts change as these records say (`fact_records`)."""
 
     def producer_ids(self, following: int) -> None:
         """Ids below this one are used up."""
@@ -78,6 +82,9 @@ class MemoryLogs:
         pass
 
     def topic_removed(self, topic: ClusterTopic) -> None:
+        pass
+
+    def facts_changed(self, records: Sequence[Message]) -> None:
         pass
 
     def producer_ids(self, following: int) -> None:

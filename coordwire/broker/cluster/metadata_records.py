@@ -1,28 +1,35 @@
-"""The topics of a cluster as records of `__cluster_metadata`, for restarts and Apache's tools.
+"""A cluster as records of `__cluster_metadata`, for restarts and Apache's tools: its topics, and the facts of
+`fact_records`.
 
-Strategy: `Writer` gives the records for what has changed since it was last asked; `read` puts a log's records
-together. Rules: of a log that Apache Kafka wrote, records of other types say nothing here. A partition's
-leader epoch is its first one and one more for each change that names a leader, as Kafka counts it: a broker
-that went on below it would write batches that clients of the next one take for truncated.
+Strategy: `MetadataWriter` gives the records for what has changed of a topic since it was last asked; `read`
+puts a log's records together. Rules: of a log that Apache Kafka wrote, records of other types say nothing
+here. A partition's leader epoch is its first one and one more for each change that names a leader, as Kafka
+counts it: a broker that went on below it would write batches that clients of the next one take for truncated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from coordwire.broker.cluster.fact_records import fact_of
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.codec import Message
 from coordwire.logs import LogRecord
 from coordwire.messages import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
 )
 
 _TYPES: dict[type[Message], tuple[int, int]] = {
@@ -31,8 +38,13 @@ _TYPES: dict[type[Message], tuple[int, int]] = {
     PartitionChangeRecord: (5, 1),
     ConfigRecord: (4, 0),
     RemoveTopicRecord: (9, 0),
+    UserScramCredentialRecord: (11, 0),
     FeatureLevelRecord: (12, 0),
+    ClientQuotaRecord: (14, 0),
     ProducerIdsRecord: (15, 0),
+    AccessControlEntryRecord: (18, 0),
+    RemoveAccessControlEntryRecord: (19, 0),
+    RemoveUserScramCredentialRecord: (22, 0),
 }
 """The record type and the version that is written."""
 
@@ -68,15 +80,17 @@ class KnownTopic:
 
 @dataclass(slots=True)
 class MetadataImage:
-    """The content of a log. next_producer_id: ids from there on are free."""
+    """The content of a log. facts: the last record about each fact; next_producer_id: ids from there on are
+    free."""
 
     topics: dict[UUID, KnownTopic] = field(default_factory=dict)
+    facts: dict[Hashable, Message] = field(default_factory=dict)
     next_producer_id: int = 0
 
 
 def first_records(levels: Mapping[str, int]) -> list[LogRecord]:
     """The first records of a new log, so that Apache Kafka goes on with it: the levels of the features."""
-    return [_record(FeatureLevelRecord(name=name, feature_level=level)) for name, level in levels.items()]
+    return [log_record(FeatureLevelRecord(name=name, feature_level=level)) for name, level in levels.items()]
 
 
 def read(records: Iterable[LogRecord]) -> MetadataImage:
@@ -112,6 +126,8 @@ def read(records: Iterable[LogRecord]) -> MetadataImage:
                     settings.pop(removed.name, None)
             case ProducerIdsRecord(next_producer_id=following):
                 image.next_producer_id = following
+            case Message() as message if (fact := fact_of(message)) is not None:
+                image.facts[fact] = message
     for topic in image.topics.values():
         topic.settings = settings.get(topic.name, {})
     return image
@@ -151,23 +167,23 @@ class MetadataWriter:
                     )
                 )
         known.settings = own
-        return [_record(message) for message in messages]
+        return [log_record(message) for message in messages]
 
     def partition(self, topic: ClusterTopic, partition: ClusterPartition) -> list[LogRecord]:
         """The records for a partition that was written before."""
-        return [_record(message) for message in _changed(self._topics[topic.id], partition)]
+        return [log_record(message) for message in _changed(self._topics[topic.id], partition)]
 
     def removed(self, topic: ClusterTopic) -> list[LogRecord]:
         """The record for a topic that was deleted."""
         self._topics.pop(topic.id, None)
-        return [_record(RemoveTopicRecord(topic_id=topic.id))]
+        return [log_record(RemoveTopicRecord(topic_id=topic.id))]
 
     def producer_ids(self, node: int, following: int) -> list[LogRecord]:
         """The record for another block of producer ids, if one is needed."""
         if following <= self._producer_ids:
             return []
         self._producer_ids = -(-following // _BLOCK) * _BLOCK
-        return [_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
+        return [log_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
 
 
 def _partition(topic_id: UUID, partition: ClusterPartition) -> PartitionRecord:
@@ -216,6 +232,7 @@ def _changes(
         yield change
 
 
-def _record(message: Message) -> LogRecord:
+def log_record(message: Message) -> LogRecord:
+    """A record of the cluster's metadata."""
     number, version = _TYPES[type(message)]
     return LogRecord(log="metadata", type=number, key=None, value=message, version=version, frame_version=1)

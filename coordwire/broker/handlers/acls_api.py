@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coordwire.broker.cluster.fact_records import acl_of
 from coordwire.broker.handlers.api_call import ApiCall, InvalidRequest
 from coordwire.broker.security.authorizer import Acl, AclFilter, Authorizer
 from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
 from coordwire.messages import (
+    AccessControlEntryRecord,
     CreateAclsRequest,
     CreateAclsResponse,
     DeleteAclsRequest,
     DeleteAclsResponse,
     DescribeAclsRequest,
     DescribeAclsResponse,
+    RemoveAccessControlEntryRecord,
 )
 from coordwire.messages.create_acls import AclCreation, AclCreationResult
 from coordwire.messages.delete_acls import DeleteAclsFilter, DeleteAclsFilterResult, DeleteAclsMatchingAcl
@@ -67,29 +70,34 @@ def describe_acls(call: ApiCall) -> DescribeAclsResponse:
 def create_acls(call: ApiCall) -> CreateAclsResponse:
     request: CreateAclsRequest = call.request
     _check_creations(request.creations)
-    return CreateAclsResponse(
-        results=[_create(call.cluster.authorizer, creation) for creation in request.creations]
-    )
+    return CreateAclsResponse(results=[_create(call, creation) for creation in request.creations])
 
 
-def _create(authorizer: Authorizer | None, creation: AclCreation) -> AclCreationResult:
+def _create(call: ApiCall, creation: AclCreation) -> AclCreationResult:
+    authorizer = call.cluster.authorizer
     error, message = ErrorCode.INVALID_REQUEST, _refusal(creation)
     if authorizer is None:
         error, message = ErrorCode.SECURITY_DISABLED, _DISABLED
-    if authorizer is None or message is not None:
+    elif message is None:
+        error, message = ErrorCode.KAFKA_STORAGE_ERROR, _add(call, authorizer, creation)
+    if message is not None:
         return AclCreationResult(error_code=int(error), error_message=message)
-    authorizer.add(
-        Acl(
-            creation.resource_type,
-            creation.resource_pattern_type,
-            creation.resource_name,
-            creation.principal,
-            creation.host,
-            creation.operation,
-            creation.permission_type,
-        )
-    )
     return AclCreationResult(error_message=None)
+
+
+def _add(call: ApiCall, authorizer: Authorizer, creation: AclCreation) -> str | None:
+    """Add an ACL unless it is there; why that failed, None if it did not."""
+    record = AccessControlEntryRecord(
+        id=call.cluster.new_uuid(),
+        resource_type=creation.resource_type,
+        resource_name=creation.resource_name,
+        pattern_type=creation.resource_pattern_type,
+        principal=creation.principal,
+        host=creation.host,
+        operation=creation.operation,
+        permission_type=creation.permission_type,
+    )
+    return None if authorizer.id_of(acl_of(record)) is not None else call.change([record])
 
 
 def _refusal(creation: AclCreation) -> str | None:
@@ -131,8 +139,14 @@ def delete_acls(call: ApiCall) -> DeleteAclsResponse:
         ]
         return DeleteAclsResponse(filter_results=results)
     matches = [list(authorizer.find(_filter(acl_filter))) for acl_filter in request.filters]
-    for acl in {acl for part in matches for acl in part}:
-        authorizer.remove(acl)
+    removed = {acl: authorizer.id_of(acl) for part in matches for acl in part}
+    reason = call.change([RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed.values() if acl_id])
+    if reason is not None:
+        error = int(ErrorCode.KAFKA_STORAGE_ERROR)
+        results = [
+            DeleteAclsFilterResult(error_code=error, error_message=reason, matching_acls=[]) for _ in matches
+        ]
+        return DeleteAclsResponse(filter_results=results)
     return DeleteAclsResponse(
         filter_results=[
             DeleteAclsFilterResult(error_message=None, matching_acls=[_matching(acl) for acl in part])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -73,6 +73,14 @@ class ApiCall:
         """The partitions of the fetch session that a Fetch continues: topics by name and id."""
         session = self.cluster.fetch_sessions[self.node].find(self.request.session_id)
         return () if session is None else (place for place, _ in session.partitions())
+
+    def change(self, records: Sequence[Message]) -> str | None:
+        """Change facts of the cluster; why that failed, None if it did not."""
+        try:
+            self.cluster.change(records)
+        except OSError as error:
+            return str(error)
+        return None
 
     def allows(self, operation: AclOperation, resource_type: AclResourceType, name: str = CLUSTER) -> bool:
         """Whether the client may do this to a resource; without an authorizer everybody may."""

@@ -18,6 +18,7 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
+    ClientQuotaRecord,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     GetTelemetrySubscriptionsRequest,
@@ -31,6 +32,7 @@ from coordwire.messages.alter_client_quotas import (
     OpData,
 )
 from coordwire.messages.describe_client_quotas import ComponentData, EntityData, EntryData, ValueData
+from coordwire.messages.metadata_log import EntityData as QuotaPart
 
 # --- quotas ---
 
@@ -110,19 +112,12 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
     entries = []
     for entry in request.entries:
         parts = {part.entity_type: part.entity_name for part in entry.entity}
-        reason = _entity_error(parts, entry.ops)
+        error, reason = ErrorCode.INVALID_REQUEST, _entity_error(parts, entry.ops)
         if reason is None and not request.validate_only:
-            entity = tuple(sorted(parts.items()))
-            quotas = call.cluster.quotas.setdefault(entity, {})
-            for change in entry.ops:
-                quotas.pop(change.key, None)
-                if not change.remove:
-                    quotas[change.key] = change.value
-            if not quotas:
-                del call.cluster.quotas[entity]
+            error, reason = ErrorCode.KAFKA_STORAGE_ERROR, call.change(_quota_records(parts, entry.ops))
         entries.append(
             AlterClientQuotasResponseEntryData(
-                error_code=int(ErrorCode.NONE if reason is None else ErrorCode.INVALID_REQUEST),
+                error_code=int(ErrorCode.NONE if reason is None else error),
                 error_message=reason,
                 entity=[
                     AlterClientQuotasResponseEntityData(entity_type=kind, entity_name=name)
@@ -131,6 +126,14 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
             )
         )
     return AlterClientQuotasResponse(entries=entries)
+
+
+def _quota_records(parts: Mapping[str, str | None], changes: Sequence[OpData]) -> list[ClientQuotaRecord]:
+    entity = [QuotaPart(entity_type=kind, entity_name=name) for kind, name in parts.items()]
+    return [
+        ClientQuotaRecord(entity=entity, key=change.key, value=change.value, remove=change.remove)
+        for change in changes
+    ]
 
 
 def _entity_error(parts: Mapping[str, str | None], changes: Sequence[OpData]) -> str | None:

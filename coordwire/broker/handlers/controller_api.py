@@ -23,6 +23,7 @@ from coordwire.messages import (
     AddRaftVoterResponse,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
+    FeatureLevelRecord,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     UnregisterBrokerRequest,
@@ -61,8 +62,13 @@ def update_features(call: ApiCall) -> UpdateFeaturesResponse:
             return UpdateFeaturesResponse(
                 error_code=int(ErrorCode.INVALID_UPDATE_VERSION), error_message=f"{_FAILED}{reason}"
             )
-    if not request.validate_only:
-        levels.update({name: update.max_version_level for name, update in updates.items()})
+    changed = [
+        FeatureLevelRecord(name=name, feature_level=update.max_version_level)
+        for name, update in updates.items()
+        if update.max_version_level != levels[name] and not request.validate_only
+    ]
+    if (reason := call.change(changed)) is not None:
+        return UpdateFeaturesResponse(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), error_message=reason)
     response = UpdateFeaturesResponse(error_message=None)
     if call.version < 2:
         response.results = [

@@ -2,8 +2,8 @@
 
 API keys and versions: DescribeUserScramCredentials 50 v0, AlterUserScramCredentials 51 v0.
 
-Rules: users of the broker's own configuration are not described, as those of a Kafka broker's JAAS file are
-not; what clients make lives as long as the broker.
+Rule: users of the broker's own configuration are not described, as those of a Kafka broker's JAAS file are
+not.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.security.credentials import ScramCredential
+from coordwire.broker.security.credentials import SCRAM_MECHANISMS, ScramCredential
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
 )
 from coordwire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
@@ -30,8 +32,7 @@ from coordwire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-_NUMBERS = {name: number for number, name in _MECHANISMS.items()}
+_NUMBERS = {name: number for number, name in SCRAM_MECHANISMS.items()}
 _FEWEST, _MOST = 4_096, 16_384
 _TWICE = "A user credential cannot be altered twice in the same request"
 
@@ -62,7 +63,7 @@ def describe_users(call: ApiCall) -> DescribeUserScramCredentialsResponse:
 
 def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
     request: AlterUserScramCredentialsRequest = call.request
-    scram, present = call.cluster.scram, call.cluster.scram.upserted()
+    present = call.cluster.scram.upserted()
     users: dict[str, tuple[ErrorCode, str]] = {}
     changes: list[ScramCredentialDeletion | ScramCredentialUpsertion]
     changes = [*request.deletions, *request.upsertions]
@@ -75,13 +76,9 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
             names.add(change.name)
         if refusal is not None:
             users.setdefault(change.name, refusal)
-    for deletion in request.deletions:
-        if deletion.name not in users:
-            scram.delete(deletion.name, _MECHANISMS[deletion.mechanism])
-    for upsertion in request.upsertions:
-        if upsertion.name not in users:
-            credential = ScramCredential(upsertion.salt, upsertion.salted_password, upsertion.iterations)
-            scram.upsert(upsertion.name, _MECHANISMS[upsertion.mechanism], credential)
+    records = [_record(change) for change in changes if change.name not in users]
+    if (reason := call.change(records)) is not None:
+        users |= dict.fromkeys((record.name for record in records), (ErrorCode.KAFKA_STORAGE_ERROR, reason))
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(
@@ -94,6 +91,24 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
     )
 
 
+def _record(
+    change: ScramCredentialDeletion | ScramCredentialUpsertion,
+) -> UserScramCredentialRecord | RemoveUserScramCredentialRecord:
+    if isinstance(change, ScramCredentialDeletion):
+        return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
+    credential = ScramCredential.of(
+        SCRAM_MECHANISMS[change.mechanism], change.salt, change.salted_password, change.iterations
+    )
+    return UserScramCredentialRecord(
+        name=change.name,
+        mechanism=change.mechanism,
+        salt=credential.salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=credential.iterations,
+    )
+
+
 def _refusal(
     change: ScramCredentialDeletion | ScramCredentialUpsertion,
     present: Mapping[str, Sequence[tuple[str, int]]],
@@ -101,7 +116,7 @@ def _refusal(
     """Why Kafka does not make a change; None if it does."""
     if not change.name:
         return ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
-    mechanism = _MECHANISMS.get(change.mechanism)
+    mechanism = SCRAM_MECHANISMS.get(change.mechanism)
     if mechanism is None:
         return ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"
     if isinstance(change, ScramCredentialUpsertion):

@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.dead_letters import DEAD_LETTERS_SHARE_VERSION
+from coordwire.broker.cluster.fact_records import setting_records
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.settings.settings import (
     BROKER_DOCUMENTATION,
@@ -269,7 +271,7 @@ def incrementally_alter_settings(call: ApiCall) -> IncrementalAlterConfigsRespon
             for config in resource.configs:
                 _change(call, resource.resource_type, changed, config)
             if not request.validate_only:
-                _store(call.cluster, resource.resource_type, resource.resource_name, changed)
+                _store(call, resource.resource_type, resource.resource_name, known, changed)
         except _Refused as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
         response.responses.append(result)
@@ -287,13 +289,13 @@ def alter_settings(call: ApiCall) -> AlterConfigsResponse:
         )
         try:
             _check_once(times, resource)
-            _own(call, resource.resource_type, resource.resource_name)
+            known = _own(call, resource.resource_type, resource.resource_name)
             changed = {
                 config.name: _checked(call, resource.resource_type, config.name, config.value)
                 for config in resource.configs
             }
             if not request.validate_only:
-                _store(call.cluster, resource.resource_type, resource.resource_name, changed)
+                _store(call, resource.resource_type, resource.resource_name, known, changed)
         except _Refused as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
         response.responses.append(result)
@@ -387,7 +389,9 @@ def _change(call: ApiCall, kind: int, settings: dict[str, str], config: Alterabl
     settings[name] = _checked(call, kind, name, ",".join(now)) if now else ""
 
 
-def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]) -> None:
+def _store(call: ApiCall, kind: int, name: str, known: dict[str, str], settings: dict[str, str]) -> None:
+    """Give a resource the settings in place of those known before. Raises `_Refused`."""
+    cluster = call.cluster
     if kind == ConfigResourceType.TOPIC:
         topic = cluster.topics[name]
         topic.settings.own = settings
@@ -397,19 +401,16 @@ def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]
             cluster.logs.topic_changed(topic)
         except OSError as error:
             raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-    elif kind == ConfigResourceType.GROUP:
-        if settings:
-            known = cluster.group_settings.get(name) or cluster.settings_of_group(name)
-            known.own = settings
-            cluster.group_settings[name] = known
-        else:
-            cluster.group_settings.pop(name, None)
+        return
+    reason = call.change(setting_records(ConfigResourceType(kind), name, known, settings))
+    if reason is not None:
+        raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+    if kind == ConfigResourceType.GROUP:
         cluster.groups.configure(name)
         cluster.share_partitions.configure(name)
-    else:
-        cluster.broker_settings[name] = settings
 
 
+_QUEUE = "errors.deadletterqueue"
 _GIVEN = frozenset({"node.id", "broker.id"})
 
 
@@ -467,6 +468,13 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
         name: BrokerSetting(str(value), ConfigType.INT, configured=name in _GIVEN)
         for name, value in numbers.items()
     }
+    share = cluster.features.supported.get("share.version")
+    if share is not None and share.newest >= DEAD_LETTERS_SHARE_VERSION:
+        is_created = str(config.creates_dead_letter_queues).lower()
+        settings[f"{_QUEUE}.auto.create.topics.enable"] = BrokerSetting(is_created, ConfigType.BOOLEAN)
+        settings[f"{_QUEUE}.topic.name.prefix"] = BrokerSetting(
+            config.dead_letter_queue_prefix, ConfigType.STRING
+        )
     settings["auto.create.topics.enable"] = BrokerSetting(
         str(config.auto_create_topics).lower(), ConfigType.BOOLEAN
     )

@@ -8,8 +8,8 @@
 
 Rules: a folder with anything in it and without `meta.properties` is not a broker's, and is refused. Files are
 replaced whole, by way of NAME.tmp, as Kafka does, so that Kafka and this broker recognise what the other
-left; they are not synced, unlike those of `coordwire.files`. Only files with names that Kafka gives are
-removed, in a folder of a partition. The lock is lockf's, as Kafka's is.
+left; only the identity and the end in order are synced, the others may be lost with the machine's power. Only
+files with names that Kafka gives are removed, in a folder of a partition. The lock is lockf's, as Kafka's is.
 """
 
 from __future__ import annotations
@@ -50,17 +50,38 @@ def short_id(value: UUID) -> str:
     return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
-def write_file(folder: Path, name: str, data: bytes) -> None:
+def write_file(folder: Path, name: str, data: bytes, *, synced: bool = False) -> None:
     """Write a small file whole, in the place of what has its name, by way of NAME.tmp, as Kafka does.
 
-    Not synced: it outlives a killed process, not a crash of the machine. A leftover NAME.tmp is
+    synced: it outlives a crash of the machine too, not only a killed process. A leftover NAME.tmp is
     overwritten: the folder is a broker's, and locked. Raises `OSError`.
     """
     path = folder / f"{name}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(path, flags, 0o666), "wb", buffering=0) as file:
         file.write(data)
+        if synced:
+            os.fsync(file.fileno())
     os.replace(path, folder / name)
+    if synced:
+        sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names of a folder's files to the disk. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder and those above it, for certain, where they are missing. Raises `OSError`."""
+    if not path.is_dir():
+        _make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_folder(path.parent)
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
@@ -90,19 +111,20 @@ class DataFolder:
     """A folder that this broker has until `close`; it is made where it is missing.
 
     cluster_id, node_id: those of a new folder; an existing one keeps its own, and another node's is refused.
-    was_clean: whether the last broker ended in order. starts: where logs begin, by topic and partition.
+    was_clean: whether the last broker ended in order. starts: where logs begin, by topic and partition;
+    recovery: the offset before which they were on the disk for certain at the last end in order.
     Raises `DataFolderError`, `OSError`.
     """
 
     def __init__(self, path: Path, *, cluster_id: str, node_id: int) -> None:
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
+        _make_folder(path)
         check_files(path, (*_FILES, *(f"{name}.tmp" for name in _FILES)))
         self._lock = _locked(path)
         try:
             properties = _properties(path)
             if properties is None:
-                foreign = sorted(name for name in os.listdir(path) if name != LOCK)
+                foreign = sorted(set(os.listdir(path)) - {LOCK, f"{META}.tmp"})
                 if foreign:
                     raise DataFolderError(
                         f"{path} has no {META} and is not empty ({foreign[0]}): it is not a broker's folder"
@@ -114,16 +136,18 @@ class DataFolder:
                     "directory.id": short_id(uuid4()),
                 }
                 lines = ["#", *(f"{name}={value}" for name, value in properties.items()), ""]
-                write_file(path, META, "\n".join(lines).encode())
+                write_file(path, META, "\n".join(lines).encode(), synced=True)
             if properties.get("node.id", str(node_id)) != str(node_id):
                 raise DataFolderError(
                     f"{path} is the folder of node {properties['node.id']}, expected node {node_id}"
                 )
             self.cluster_id = properties.get("cluster.id", cluster_id)
             self.starts = _read_offsets(path / STARTS)
+            self.recovery = _read_offsets(path / RECOVERY)
             self.was_clean = _is_file(path / CLEAN)
             if self.was_clean:
                 (path / CLEAN).unlink()
+                sync_folder(path)
         except BaseException:
             os.close(self._lock)
             raise
@@ -143,11 +167,12 @@ class DataFolder:
         self._write_offsets(STARTS, {place: start for place, start in starts.items() if start})
 
     def close(self, ends: Mapping[tuple[str, int], int]) -> None:
-        """Record that all logs are closed, with their ends, and unlock the folder. Raises `OSError`."""
+        """Record that all logs are closed and on the disk, with their ends, and unlock the folder. Raises
+        `OSError`."""
         try:
-            self._write_offsets(RECOVERY, ends)
+            self._write_offsets(RECOVERY, ends, synced=True)
             self._write_offsets(REPLICATION, ends)
-            write_file(self.path, CLEAN, b'{"version":0,"brokerEpoch":-1}')
+            write_file(self.path, CLEAN, b'{"version":0,"brokerEpoch":-1}', synced=True)
         finally:
             os.close(self._lock)
 
@@ -155,9 +180,12 @@ class DataFolder:
         """Unlock the folder as if the process had ended."""
         os.close(self._lock)
 
-    def _write_offsets(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    def _write_offsets(
+        self, name: str, offsets: Mapping[tuple[str, int], int], *, synced: bool = False
+    ) -> None:
         lines = [f"{topic} {number} {offset}" for (topic, number), offset in sorted(offsets.items())]
-        write_file(self.path, name, "\n".join(["0", str(len(lines)), *lines, ""]).encode())
+        data = "\n".join(["0", str(len(lines)), *lines, ""]).encode()
+        write_file(self.path, name, data, synced=synced)
 
 
 def _locked(path: Path) -> int:

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from struct import Struct
 
-from coordwire.broker.log.data_folder import remove_partition, write_file
+from coordwire.broker.log.data_folder import remove_partition, sync_folder, write_file
 from coordwire.broker.log.retention import LogSegment, SegmentRules
 from coordwire.broker.log.storage import BatchPlace
 from coordwire.messages.producer_snapshot import ProducerEntry
@@ -72,7 +72,7 @@ class DiskStorage:
         self._hidden = 0
         """Batches at the start of the first segment that the log no longer has."""
         self._has_new_names = True
-        """Whether a folder may have a file that is not on the disk yet."""
+        """Whether the names of its files may not be on the disk yet."""
         if not self._segments:
             self._begin(0)
 
@@ -162,13 +162,13 @@ class DiskStorage:
 
     def sync(self) -> None:
         for segment in reversed(self._segments):
-            if segment.synced == segment.size:
-                break
+            if segment.synced == segment.size > 0:
+                break  # a segment is begun after the one before it, which may not be on the disk
             os.fsync(segment.descriptor)
             segment.synced = segment.size
         if self._has_new_names and self._segments:
             for folder in (self.folder, self.folder.parent):
-                _sync_folder(folder)
+                sync_folder(folder)
             self._has_new_names = False
 
     def roll(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
@@ -235,6 +235,7 @@ class DiskStorage:
 
     def drop_last(self, count: int, end_offset: int) -> None:
         remaining = self._count - count
+        self._has_new_names = True
         while len(self._segments) > 1 and self._firsts[-1] >= remaining:
             self._remove(self._segments.pop())
             self._firsts.pop()
@@ -249,6 +250,7 @@ class DiskStorage:
             if name is not None and name.kind == "snapshot" and (name.offset or 0) > end_offset:
                 with suppress(OSError):
                     path.unlink()
+        self.sync()  # or old bytes could come back among new ones
         self._rebuild_index(segment, sizes[: segment_count + 1], end_offset)
 
     def _rebuild_index(self, segment: OpenSegment, edges: list[int], end_offset: int) -> None:
@@ -296,12 +298,3 @@ class DiskStorage:
         self.let_go()
         with suppress(OSError):
             remove_partition(self.folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the names of a folder's files to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,14 +3,21 @@
 Strategy: all batches are walked and their checksums compared, as in Kafka's recovery after an end without
 order; so the tables in memory come from the log alone. The indexes of the last segment are written again, as
 Kafka's own recovery would; those of the others stay. What a process that was killed left unfinished at the
-very end, and no producer has an answer for, is cut off. Rules: a log with damage before sound batches is not
-touched: `DataFolderError` says where, and `coordwire segment recover` makes a clean copy. Nothing is
-removed.
+very end, and no producer has an answer for, is cut off.
+
+A machine that lost its power may leave damage before sound batches, and files without their names, in what
+was not synced (`Unsynced` says how much that may be). Then the log ends before the damage, as Kafka's does;
+what follows is set aside under names in `.deleted`, and a warning says so. Rules: any other log with damage
+before sound batches is not touched: `DataFolderError` says where, and `coordwire segment recover` makes a
+clean copy. Nothing is removed.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from uuid import UUID
 
@@ -29,14 +36,34 @@ from coordwire.segments.names import file_name, log_name
 from coordwire.segments.segment import producers_before
 from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs, read_metadata
 
+_LOGGER = logging.getLogger("coordwire.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsynced:
+    """What may not have been on the disk when the machine lost its power: of the records from an offset on
+    fewer than `most`, and names of files if that is more than one."""
+
+    start: int = 0
+    most: int = 1
+
+    def may_lack(self, first: int, end: int) -> bool:
+        """Whether the records between two offsets may have been lost."""
+        return first >= self.start and end - first < self.most
+
 
 def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0) -> PartitionLog:
     """A new log in a new folder. Raises `OSError`, also where the folder is there."""
     folder.mkdir()
-    write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
+    write_topic_id(folder, topic_id)
     log = PartitionLog(storage=DiskStorage(folder, rules), epoch=epoch)
     write_file(folder, EPOCHS, log.epochs.encoded())
     return log
+
+
+def write_topic_id(folder: Path, topic_id: UUID) -> None:
+    """Say which topic a folder is of. Raises `OSError`."""
+    write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
 
 
 def read_topic_id(folder: Path) -> UUID | None:
@@ -49,9 +76,15 @@ def read_topic_id(folder: Path) -> UUID | None:
         raise DataFolderError(f"{folder / METADATA}: {error}") from None
 
 
-def load_log(folder: Path, rules: SegmentRules, start_offset: int = 0, epoch: int = 0) -> PartitionLog:
+def load_log(
+    folder: Path,
+    rules: SegmentRules,
+    start_offset: int = 0,
+    epoch: int = 0,
+    unsynced: Unsynced | None = None,
+) -> PartitionLog:
     """The log in a folder. start_offset: where it begins, by the checkpoint; epoch: its leader's, as the
-    metadata say.
+    metadata say; unsynced: what a loss of power may have taken, None after an end in order.
 
     Raises `OSError`, `DataFolderError`.
     """
@@ -64,11 +97,14 @@ def load_log(folder: Path, rules: SegmentRules, start_offset: int = 0, epoch: in
         and name.offset is not None
         and path.name == log_name(name.offset)
     )
-    _check_indexes(folder, bases)
-    loading = _Loading(folder, rules)
+    _check_indexes(folder, bases, unsynced)
+    loading = _Loading(folder, rules, unsynced or Unsynced())
     try:
         for base in bases:
-            loading.add(base, is_last=base == bases[-1])
+            if not loading.add(base, bases[-1]):
+                _set_aside_segments(folder, [following for following in bases if following > base])
+                bases = [segment.base_offset for segment in loading.segments]
+                break
         epochs = _epochs(folder, loading)
     except BaseException:
         for segment in loading.segments:
@@ -96,17 +132,44 @@ def load_log(folder: Path, rules: SegmentRules, start_offset: int = 0, epoch: in
     return log
 
 
-def _check_indexes(folder: Path, bases: list[int]) -> None:
-    """Refuse an index without its log: the segment is lost, and another could not have its name."""
+def _check_indexes(folder: Path, bases: list[int], unsynced: Unsynced | None) -> None:
+    """Refuse an index without its log: the segment is lost, and another could not have its name.
+
+    After a loss of power it is set aside, where the log may have lost its name, or the index was to go.
+    """
     known = set(bases)
     for path in sorted(folder.iterdir()):
         name = file_name(path.name)
         if name is None or name.offset is None or name.kind not in ("index", "timeindex", "txnindex"):
             continue
         if name.offset not in known and path.name == log_name(name.offset, name.kind):
+            if unsynced is not None:
+                _set_aside(path)
+                continue
             raise DataFolderError(
                 f"{path} is the index of a log that is not there; remove it to go on without"
             )
+
+
+def _set_aside_segments(folder: Path, bases: list[int]) -> None:
+    """Give the files of these segments other names. Raises `OSError`."""
+    for path in sorted(folder.iterdir()):
+        name = file_name(path.name)
+        if name is not None and name.offset in bases and path.name == log_name(name.offset, name.kind):
+            _set_aside(path)
+
+
+def _set_aside(path: Path) -> None:
+    """Give a file the name of one that Kafka no longer needs. Raises `OSError`."""
+    target = _aside(path)
+    os.rename(path, target)
+    _LOGGER.warning("%s was left by a loss of power: it is now %s", path, target.name)
+
+
+def _aside(path: Path) -> Path:
+    """A name for what is set aside of a file; other losses may have taken some."""
+    names = (path.with_name(f"{path.name}.{number}.deleted") for number in count(1))
+    return next(target for target in names if not os.path.lexists(target))
 
 
 def _checkpoint(folder: Path) -> bytes:
@@ -133,16 +196,18 @@ def _epochs(folder: Path, loading: _Loading) -> LeaderEpochs:
 class _Loading:
     """What the segments say, one after the other."""
 
-    def __init__(self, folder: Path, rules: SegmentRules) -> None:
+    def __init__(self, folder: Path, rules: SegmentRules, unsynced: Unsynced) -> None:
         self.folder = folder
         self.rules = rules
+        self.unsynced = unsynced
         self.table = BatchTable()
         self.segments: list[OpenSegment] = []
         self.producers: ProducerStates | None = None
         self.aborted: list[AbortedTransaction] = []
         self.end_offset = -1
 
-    def add(self, base: int, *, is_last: bool) -> None:
+    def add(self, base: int, last: int) -> bool:
+        """Load a segment. last: the base offset of the last one; gives whether the log goes on after it."""
         path = self.folder / log_name(base)
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         opened = OpenSegment(base, descriptor, latest_offset=base)
@@ -160,11 +225,13 @@ class _Loading:
                 reason = "the file ends within a batch" if len(reader.remainder) else ""
             except DecodeError as error:
                 reason = error.reason
-            if opened.size < segment.size:
-                self._judge_rest(path, segment.data, opened.size, reason, is_last)
+            is_whole = opened.size == segment.size
+            if not is_whole:
+                self._judge_rest(path, segment.data, opened, reason, last)
                 os.ftruncate(descriptor, opened.size)
-        if is_last:
+        if base == last or not is_whole:
             self._write_indexes(opened, offsets, times, self.aborted[first_aborted:])
+        return is_whole
 
     def _take(
         self,
@@ -209,15 +276,28 @@ class _Loading:
             self.aborted.append(aborted)
         self.end_offset = offset + 1
 
-    def _judge_rest(self, path: Path, data: memoryview, at: int, reason: str, is_last: bool) -> None:
-        """Whether what follows the sound batches may be cut off. Raises `DataFolderError`."""
-        following = next(batches(data[at:], on_error="skip", check_records=False), None)
-        if not is_last or following is not None:
-            hint = f", with a sound batch at byte {at + following.position}" if following is not None else ""
+    def _judge_rest(self, path: Path, data: memoryview, opened: OpenSegment, reason: str, last: int) -> None:
+        """Whether what follows the sound batches may be cut off; it is saved if it is of use. Raises
+        `DataFolderError`, `OSError`."""
+        at, first = opened.size, max(self.end_offset, opened.base_offset)
+        whole_at, end = None, last
+        for batch in batches(data[at:], on_error="skip", check_records=False):
+            whole_at = batch.position if whole_at is None else whole_at
+            end = max(end, batch.base_offset)  # it may have been on its way
+        if last == opened.base_offset and whole_at is None:
+            return
+        if not self.unsynced.may_lack(first, end):
+            hint = "" if whole_at is None else f", with a sound batch at byte {at + whole_at}"
             raise DataFolderError(
                 f"{path} is damaged at byte {at} ({reason}){hint}; `coordwire segment recover` saves what is"
                 " whole into another folder"
             )
+        target = _aside(self.folder / log_name(first))
+        write_file(self.folder, target.name, bytes(data[at:]), synced=True)
+        _LOGGER.warning(
+            "%s is damaged at byte %d (%s), by a loss of power: the log ends there, at offset %d; the"
+            " %d bytes that followed are in %s", path, at, reason, first, len(data) - at, target.name,
+        )  # fmt: skip
 
     def _write_indexes(
         self,

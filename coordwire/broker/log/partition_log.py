@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -460,7 +461,9 @@ class PartitionLog:
         self._changed(0)
 
     def close(self) -> None:
-        """Write what a restart needs."""
+        """Write what a restart needs; `synced_offset` says how much of it is on the disk for certain."""
+        with suppress(RefusedRecords):
+            self.sync()
         self._storage.close(self.end_offset, self.producers.entries())
 
     def let_go(self) -> None:

@@ -144,17 +144,18 @@ class _Exchange:
             raise AuthenticationFailed
         if not final.header.startswith(_NO_BINDING):
             raise AuthenticationFailed
-        algorithm, salted = HASHES[self.mechanism], credential.salted_password
+        algorithm = HASHES[self.mechanism]
         bare = first.encode().split(b",", 2)[2]
         exchanged = b",".join((bare, challenge.encode(), token[: token.rindex(b",p=")]))
-        client_key = hmac.digest(salted, b"Client Key", algorithm)
-        stored = new(algorithm, client_key).digest()
-        expected = _xor(client_key, hmac.digest(stored, exchanged, algorithm))
-        if not hmac.compare_digest(expected, final.proof):
+        signature = hmac.digest(credential.stored_key, exchanged, algorithm)
+        if len(final.proof) != len(signature):
+            raise AuthenticationFailed
+        client_key = _xor(final.proof, signature)
+        if not hmac.compare_digest(new(algorithm, client_key).digest(), credential.stored_key):
             raise AuthenticationFailed
         self.user = first.user
-        server_key = hmac.digest(salted, b"Server Key", algorithm)
-        return ScramServerFinal(signature=hmac.digest(server_key, exchanged, algorithm)).encode()
+        signature = hmac.digest(credential.server_key, exchanged, algorithm)
+        return ScramServerFinal(signature=signature).encode()
 
 
 def _xor(first: bytes, second: bytes) -> bytes:

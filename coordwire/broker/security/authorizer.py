@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from uuid import UUID
 
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 
@@ -81,7 +82,8 @@ class Authorizer:
     def __init__(self, super_users: Iterable[str] = (), *, open_by_default: bool = False) -> None:
         self._super_users = frozenset(super_users)
         self._open = open_by_default
-        self._entries: dict[_Pattern, dict[_Entry, None]] = {}
+        self._entries: dict[_Pattern, dict[_Entry, UUID]] = {}
+        self._by_id: dict[UUID, Acl] = {}
         self._prefixes: dict[int, list[str]] = {}
 
     # --- decisions ---
@@ -135,23 +137,35 @@ class Authorizer:
 
     # --- the ACLs ---
 
-    def add(self, acl: Acl) -> None:
-        """Add an ACL; nothing changes if it is there."""
+    def id_of(self, acl: Acl) -> UUID | None:
+        """The id of an ACL; None if it is not there."""
+        return self._entries.get(acl[:3], {}).get(acl[3:])
+
+    def add(self, acl: Acl, acl_id: UUID) -> None:
+        """Add an ACL with an id of its own; nothing changes if it is there."""
+        if self.id_of(acl) is not None:
+            return
         pattern = acl[:3]
         if pattern not in self._entries:
             self._entries[pattern] = {}
             if acl.pattern_type == _PREFIXED:
                 insort(self._prefixes.setdefault(acl.resource_type, []), acl.name)
-        self._entries[pattern][acl[3:]] = None
+        self._entries[pattern][acl[3:]] = acl_id
+        self._by_id[acl_id] = acl
 
-    def remove(self, acl: Acl) -> None:
+    def remove(self, acl_id: UUID) -> None:
         """Remove an ACL, if it is there."""
+        acl = self._by_id.pop(acl_id, None)
+        if acl is None:
+            return
         pattern = acl[:3]
-        entries = self._entries.get(pattern, {})
-        entries.pop(acl[3:], None)
-        if not entries and self._entries.pop(pattern, None) is not None and acl.pattern_type == _PREFIXED:
-            names = self._prefixes[acl.resource_type]
-            del names[bisect_left(names, acl.name)]
+        entries = self._entries[pattern]
+        del entries[acl[3:]]
+        if not entries:
+            del self._entries[pattern]
+            if acl.pattern_type == _PREFIXED:
+                names = self._prefixes[acl.resource_type]
+                del names[bisect_left(names, acl.name)]
 
     def find(self, acl_filter: AclFilter) -> Iterator[Acl]:
         """The ACLs that a filter matches, pattern by pattern."""

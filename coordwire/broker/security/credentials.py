@@ -1,7 +1,7 @@
-"""Users' credentials for SCRAM (RFC 5802): salts and salted passwords.
+"""Users' credentials for SCRAM (RFC 5802): salts, and the keys that follow from salted passwords.
 
 Rules: for users with a password a salt is made when it is first needed; what a client upserts comes salted,
-and holds before that.
+and holds before that. Neither password nor salted password is kept of it.
 
 OAUTHBEARER with unsecured JSON web tokens (RFC 7628, RFC 7519), by the rules of Apache Kafka's validator.
 
@@ -12,26 +12,39 @@ can be anybody. `sub` names the user; `exp` must be in the future, `iat`, if the
 from __future__ import annotations
 
 import binascii
+import hashlib
+import hmac
 import json
 import secrets
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from hashlib import pbkdf2_hmac
 from typing import Any
 
 from coordwire._dataclasses import dataclass
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""By Kafka's numbers."""
+
 _ITERATIONS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """A salted password, to check proofs against."""
+    """What a server has of a user, to check proofs against and to prove itself."""
 
     salt: bytes
-    salted_password: bytes
+    stored_key: bytes
+    server_key: bytes
     iterations: int
+
+    @classmethod
+    def of(cls, mechanism: str, salt: bytes, salted_password: bytes, iterations: int) -> ScramCredential:
+        """The credential of a salted password."""
+        algorithm = HASHES[mechanism]
+        client_key = hmac.digest(salted_password, b"Client Key", algorithm)
+        server_key = hmac.digest(salted_password, b"Server Key", algorithm)
+        return cls(salt, hashlib.new(algorithm, client_key).digest(), server_key, iterations)
 
 
 class ScramCredentials:
@@ -47,8 +60,10 @@ class ScramCredentials:
         credential = self._known.get((user, mechanism))
         if credential is None and user in self._passwords:
             salt = secrets.token_bytes(18)
-            salted = pbkdf2_hmac(HASHES[mechanism], self._passwords[user].encode(), salt, _ITERATIONS)
-            credential = self._known[user, mechanism] = ScramCredential(salt, salted, _ITERATIONS)
+            salted = hashlib.pbkdf2_hmac(HASHES[mechanism], self._passwords[user].encode(), salt, _ITERATIONS)
+            credential = self._known[user, mechanism] = ScramCredential.of(
+                mechanism, salt, salted, _ITERATIONS
+            )
         return credential
 
     def upserted(self) -> dict[str, list[tuple[str, int]]]:

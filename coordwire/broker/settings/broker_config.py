@@ -73,7 +73,9 @@ class BrokerConfig:
     topic_defaults: settings of topics that do not set them, by their names as a topic's. max_fetch_bytes:
     of one Fetch response, beyond which only its first batch goes. fetch_sessions: as many are kept.
     share_partitions: what is in flight in a share group's partition. share_sessions: as many share sessions
-    are kept by a node. share_state_partitions: of `__share_group_state`.
+    are kept by a node. share_state_partitions: of `__share_group_state`. dead_letter_queue_prefix: with which
+    the names of share groups' dead letter queues have to begin (KIP-1191). creates_dead_letter_queues: make
+    one that is missing, with num_partitions, when there is a dead letter for it.
     max_frame: the bytes of a client's request; a connection that announces more is closed. memory: the bytes
     that all connections hold together (see `ConnectionMemory`); what exceeds it waits, or the client that
     does not read is closed. max_connections: of one node, None for any number; others are closed.
@@ -114,6 +116,8 @@ class BrokerConfig:
     share_partitions: SharePartitionConfig = field(default_factory=SharePartitionConfig)
     share_sessions: int = 2_000
     share_state_partitions: int = 50
+    dead_letter_queue_prefix: str = "dlq."
+    creates_dead_letter_queues: bool = False
     max_frame: int = 100 << 20
     memory: int = 256 << 20
     max_connections: int | None = None

@@ -363,6 +363,10 @@ BROKER_DOCUMENTATION: Mapping[str, str] = {
     "broker.id": "The broker's number.",
     "broker.rack": "The rack that the broker is in.",
     "default.replication.factor": "The number of replicas of a topic that is created without one.",
+    "errors.deadletterqueue.auto.create.topics.enable":
+        "Whether a share group's dead letter queue is created when it is missing.",
+    "errors.deadletterqueue.topic.name.prefix":
+        "How the names of share groups' dead letter queues begin; empty for any name.",
     "fetch.max.bytes": "The largest size of the records in one answer to Fetch, in bytes.",
     "group.consumer.assignment.interval.ms": GROUP_DOCUMENTATION["consumer.assignment.interval.ms"],
     "group.consumer.assignors": "The assignors that consumer groups can use; the first is the default.",

@@ -32,6 +32,7 @@ from coordwire.timeline.events import (
     CoordinatorStalled,
     GroupEvent,
     LagMeasured,
+    MemberJoined,
     MemberLeft,
     OffsetCommitted,
     RebalanceEnded,
@@ -81,6 +82,7 @@ _OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
         "broker_address": lambda event: str(NetworkAddress(event.host, event.port)),
         "host": lambda event: None,
     },
+    MemberJoined: {"event": lambda event: "memberFound" if event.was_in else EVENTS[MemberJoined]},
     OffsetCommitted: {"committed_offset": lambda event: event.offset},
     MemberLeft: {"outcome": lambda event: event.ending and event.ending.how},
 }

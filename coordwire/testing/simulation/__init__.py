@@ -14,6 +14,7 @@
     world.py          one run: the test's face
     processes.py      processes: how they start, end, stop and are killed
     trace.py          what is written down of a run: its trace, the log of its processes
+    rest.py           how long processes go on after the test
     kafka.py          the fixture kafka, with its broker in the world's loop
     database.py       a simulated database
     faults.py         plans of faults: their text, how a seed draws them, what they do

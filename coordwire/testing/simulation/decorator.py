@@ -105,7 +105,7 @@ def kafka_simulation(
     checkers: Iterable[type[Checker]] = (),
     without: Iterable[type[Checker]] = (),
     limit: float = 86_400.0,
-    cooldown: float = 120.0,
+    cooldown: float | None = None,
     known: Iterable[str] = (),
     reorder: int = 0,
     repeat: int = 1,
@@ -116,7 +116,8 @@ def kafka_simulation(
     seeds: their number, or themselves. faults: "any", kinds of `KINDS`, a plan as text, or None. until:
     seconds, when drawn faults are over; most: the most of them. nodes: of the broker. allow: ways out of the
     world. checkers: more of them; without: built-in ones that are not wanted. limit: seconds that a world may
-    take; cooldown: those after the test until its processes get SIGTERM. known: failures that are none, as
+    take; cooldown: those after the test until its processes get SIGTERM, or None for as long as something is
+    under way: until 30 s without an event, at most 120. known: failures that are none, as
     patterns of their reasons with `*`; one that occurs in no seed fails the test. reorder: how
     many orders between steps of tasks a mistake needs at most that is looked for beyond asyncio's own order;
     0 keeps that. repeat: how many seeds run
@@ -131,7 +132,7 @@ def kafka_simulation(
             raise ValueError(f"expected {name} to be a whole number of at least {least}, got {value!r}")
     if not limit > 0:
         raise ValueError(f"expected a limit of more than 0 s, got {limit!r}")
-    if not 0 <= cooldown < limit:
+    if cooldown is not None and not 0 <= cooldown < limit:
         raise ValueError(f"expected a cooldown of at least 0 s, and less than the limit, got {cooldown!r}")
     if isinstance(known, str):
         raise TypeError(f"expected known failures as patterns, got the text {known!r}")

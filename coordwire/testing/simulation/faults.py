@@ -6,7 +6,7 @@
     30s cut orders-1 broker-* for 8s       no bytes either way
     35s block broker-* orders-1 for 8s     no bytes from the first to the second
     40s drop orders-* broker-1             their connections are reset
-    45s half-open orders-1 broker-*        their connections lose all that is sent
+    45s half-open orders-1 broker-* 100s   their connections lose all that is sent; so long it is sent again
     50s slow orders-1 * 200ms for 10s      latency on top of the usual
     55s skew orders-1 -30s for 60s         its clock is slow; 30s: it is fast
     60s coordinate broker-3 GROUP          the node coordinates a group from now on
@@ -63,6 +63,10 @@ KINDS = {
 """What a seed draws, by the groups' names."""
 
 _OF_NODES = ("coordinate", "lead", "fill", "fail", "inject")
+
+_RESENT = "100s", 7 / 8
+"""How long a system sends again what a half-open connection loses, in so many of the drawn ones; in others
+as long as Linux does. RFC 1122 has it as the least."""
 
 _LEAST = 2.0
 """Seconds that a drawn fault may have at least."""
@@ -245,6 +249,8 @@ class FaultDriver:
         match kind:
             case "cut" | "half-open" | "drop":
                 targets, lasts = (process, node), kind == "cut"
+                if kind == "half-open" and random.random() < _RESENT[1]:
+                    words = (_RESENT[0],)
             case "block":
                 targets = (process, node) if random.random() < 0.5 else (node, process)
             case "slow":
@@ -321,8 +327,9 @@ class FaultDriver:
                 network.drop(fault.targets[1], first)
                 return []
             case "half-open":
-                network.silence(first, fault.targets[1])
-                network.silence(fault.targets[1], first)
+                resent_ms = parse_time(fault.words[0]) if fault.words else None
+                for ends in ((first, fault.targets[1]), (fault.targets[1], first)):
+                    network.silence(*ends, None if resent_ms is None else resent_ms / 1000)
                 return []
             case "slow":
                 extra_ms = parse_time(fault.words[0])

@@ -4,7 +4,8 @@ Strategy: a connection is a pair of asyncio transports, each with the bytes that
 Bytes arrive in order, in pieces, after a latency that the seed draws; the receiver's callback runs in the
 receiver's context, so that it waits while its process is frozen. Rules: bytes of a link that is cut wait, as
 TCP sends them again; a connection that is dropped gives both ends ECONNRESET; one that is half-open loses
-what is sent, and its ends learn of it by ETIMEDOUT after 15 minutes, as Linux has it, or by their own limits.
+what is sent, and its ends learn of it by ETIMEDOUT after 15 minutes, as Linux has it, or when the fault says,
+or by their own limits.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _PIECES = 16
 _PIECE_BITS = _PIECES.bit_length()
 
 _TCP_TIMEOUT = 900.0
+"""Seconds for which what is lost is sent again."""
+
 _CONNECT_TIMEOUT = 127.0
 _RETRY = 1.0
 
@@ -127,6 +130,7 @@ class Transport(asyncio.Transport):
         self._high, self._low = _HIGH, _LOW
         self._protocol_paused = False
         self._timeout: asyncio.TimerHandle | None = None
+        self._resent = _TCP_TIMEOUT
 
     def join(self, peer: Transport) -> None:
         """The other end is made."""
@@ -314,9 +318,10 @@ class Transport(asyncio.Transport):
         else:
             self.fail(errno.ECONNRESET)
 
-    def silence(self) -> None:
-        """What is sent from now on is lost."""
+    def silence(self, resent: float) -> None:
+        """What is sent from now on is lost, and sent again for so many seconds."""
         self.is_silent = True
+        self._resent = resent
         self._is_stalled = False
         if self._outbox:
             self._expect_timeout()
@@ -324,7 +329,7 @@ class Transport(asyncio.Transport):
     def _expect_timeout(self) -> None:
         if self._timeout is None:
             self._timeout = self.network.loop.call_later(
-                _TCP_TIMEOUT, self.fail, errno.ETIMEDOUT, context=self.context
+                self._resent, self.fail, errno.ETIMEDOUT, context=self.context
             )
 
     @property
@@ -568,11 +573,12 @@ class Network:
             transport.fail(errno.ECONNRESET)
             transport.peer.fail(errno.ECONNRESET)
 
-    def silence(self, first: str, second: str) -> None:
-        """Let connections be half-open."""
+    def silence(self, first: str, second: str, resent: float | None = None) -> None:
+        """Let connections be half-open. resent: seconds for which systems send again what is lost."""
+        seconds = _TCP_TIMEOUT if resent is None else resent
         for transport in self.between(first, second):
-            transport.silence()
-            transport.peer.silence()
+            transport.silence(seconds)
+            transport.peer.silence(seconds)
 
 
 def _error(number: int) -> OSError:

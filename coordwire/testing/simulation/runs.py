@@ -179,7 +179,7 @@ class Simulation:
     allow: tuple[str, ...] = ()
     checkers: tuple[type[Checker], ...] = CHECKERS
     limit: float = 86_400.0
-    cooldown: float = 120.0
+    cooldown: float | None = None
     reorder: int = 0
     drawn_values: DrawnValues | None = None
     values: Mapping[str, Any] | None = None

@@ -105,6 +105,8 @@ class LogLines(logging.Handler):
         world = self.world
         if record.exc_info and record.exc_info[1] is not None:
             message += f" ({record.exc_info[1]!r})"
+        if record.levelno >= logging.WARNING:
+            world.last_event = world.now
         self.add(world.process_name(), record.levelname, f"{record.name}: {message}")
         world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
 

@@ -38,6 +38,7 @@ from coordwire.testing.simulation.load import PacedItems
 from coordwire.testing.simulation.loop import PROCESS, SimulatedTask, SimulationLoop, TooLong
 from coordwire.testing.simulation.network import Network
 from coordwire.testing.simulation.processes import GRACE, Service, SimulatedProcess
+from coordwire.testing.simulation.rest import come_to_rest
 from coordwire.testing.simulation.surroundings import LeftTheWorld, line_outside, unheard
 from coordwire.testing.simulation.trace import LogLines, Printed, Trace, without_addresses
 from coordwire.testing.simulation.unawaited import noted_coroutines
@@ -61,7 +62,8 @@ class SimulatedWorld:
     """A run. seed: of all choices; kafka: the broker; driver: the faults; marks: the records that were marked
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
-    cooldown: seconds after the test until its processes are stopped, as each may get over its last error.
+    cooldown: seconds after the test until its processes are stopped, as each may get over its last error;
+    for as long as something is under way . last_event: when it was.
     reorder: as of `SimulationLoop`. reached: what `sometimes`, `always` and
     `eventually` were asked about, and whether it held. nodes: of
     the broker, by number. is_over: the test has ended.
@@ -85,13 +87,14 @@ class SimulatedWorld:
         allow: Iterable[str] = (),
         checkers: Iterable[type[Checker]] = CHECKERS,
         limit: float = 86_400.0,
-        cooldown: float = 120.0,
+        cooldown: float | None = None,
         reorder: int = 0,
         keep_trace: bool = False,
     ) -> None:
         self.seed = seed
         self.allow = frozenset(allow)
         self.cooldown = cooldown
+        self.last_event = 0.0
         self.reached: dict[str, bool] = {}
         self.thread = threading.get_ident()
         self.nodes = range(1, nodes + 1)
@@ -158,6 +161,7 @@ class SimulatedWorld:
             place = PartitionPlace(record, partition)
         name = self.process_name()
         self.trace("processed", f"{name} {place} {offset}")
+        self.last_event = self.now
         self.marks.setdefault(place, {})[offset] = name
         self._visits.setdefault((place, offset), []).append(f"{name} at {self.now:.3f}")
         for checker in self._checkers:
@@ -353,6 +357,7 @@ class SimulatedWorld:
     def happened(self, kind: str, text: str) -> None:
         """Write what happens to a process or the network into trace and log."""
         self.trace(kind, text)
+        self.last_event = self.now
         self._lines.add("world", kind.upper(), text)
 
     def check_left(self, name: str, process: SimulatedProcess) -> None:
@@ -373,6 +378,7 @@ class SimulatedWorld:
 
     def _report(self, method: str, arguments: Any) -> None:
         self.trace(method, " ".join(map(_plain, arguments)))
+        self.last_event = self.now
         for checker in self._checkers:
             getattr(checker, method)(*arguments)
 
@@ -485,7 +491,7 @@ class SimulatedWorld:
             await test(self.kafka, self)
             self.driver.finish()
             if self._services:
-                await asyncio.sleep(self.cooldown)
+                await (come_to_rest(self) if self.cooldown is None else asyncio.sleep(self.cooldown))
             for service in self._services.values():
                 await service.stop()
             await asyncio.sleep(GRACE)

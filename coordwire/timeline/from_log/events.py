@@ -195,11 +195,11 @@ class _LogGroup(Group):
         self.before_renewal: Trigger | None = None  # what a record showed that kept the generation
         self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
         if len(self.members) >= MOST_MEMBERS and member.member_id not in self.members:
             self.drop(next(iter(self.members)))  # the oldest will be forgotten
         self.renew(member)
-        super().add(member, place, rejoined=rejoined)
+        super().add(member, place, rejoined=rejoined, was_in=was_in)
 
     def renew(self, member: Member) -> None:
         """A member as it is now; its place among the members stays."""

@@ -95,8 +95,10 @@ class ClassicGroup(ClassicState):
             self._lose_member(trigger, moment)
         self._confirmed_leavers.clear()
 
-    def refused(self, error_code: int, member_id: str, place: Seen) -> None:
-        """Apply an error code's meaning to the group."""
+    def refused(
+        self, error_code: int, member_id: str, place: Seen, request_place: Seen | None = None
+    ) -> None:
+        """Apply an error code's meaning to the group. request_place: of a request that does not wait."""
         member = self.members.get(member_id)
         if error_code in UNAVAILABLE:
             if error_code in MOVED and not self.is_away:
@@ -110,7 +112,7 @@ class ClassicGroup(ClassicState):
         elif error_code == _REBALANCE_IN_PROGRESS:
             if member is not None:
                 self._renew(member, place)
-            self._asked_to_rejoin(place)
+            self._asked_to_rejoin(place, request_place or place)
         elif member is not None and error_code == _UNKNOWN_MEMBER_ID:
             self._unknown(member, place)
         elif member is not None and error_code == _FENCED_INSTANCE_ID:
@@ -208,8 +210,13 @@ class ClassicGroup(ClassicState):
         is_under_way = rebalance.generation is None and not rebalance.joined
         return is_under_way and self.clocks.available_ns <= (rebalance.began.time_ns or 0)
 
-    def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+    def join_response(
+        self, request: Any, message: Any, request_entry: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        request_place = place_of(request_entry)
         member = self.waiting.pop(request_place)
+        if message.member_id and not request.member_id:
+            self.gives_id(message.member_id)
         if message.error_code:
             if request_place in self._causes and _waited(request_place, place):
                 self._begin_with_joins()  # it was accepted, and another took its place meanwhile
@@ -231,14 +238,14 @@ class ClassicGroup(ClassicState):
                 self.refused(message.error_code, request.member_id, place)
             return
         if member is None:
-            member = Member(request.member_id, instance_id=request.group_instance_id, classic=True)
+            member = joining_member(request_entry, request, host)
         tentative = not member.member_id
         static = self.members.of_instance(member.instance_id)
         member.member_id = message.member_id
         generation = message.generation_id
         if self.generation is not None and generation < self.generation and self._has_moved(place):
             self._restore(generation, place)
-        is_current = generation == self.generation
+        is_current = generation == self.generation and not self._begins_anew(member, request_place, place)
         if is_current and self._has_moved(place):  # which has lost what was not written
             if self.rebalance is not None and self.rebalance.generation is None:
                 self.end("not_needed", place)
@@ -279,6 +286,16 @@ class ClassicGroup(ClassicState):
             self.end("not_needed", place)
             return
         self._new_generation(rebalance, message, departures, place)
+
+    def _begins_anew(self, first: Member, request_place: Seen, place: Seen) -> bool:
+        """Whether the first member of a group joins, for whom others were waited: a generation that has the
+        number of the last one is that of another group, as this one was deleted."""
+        rebalance = self.rebalance
+        if self.members or first.member_id in self._presumed or not _waited(request_place, place):
+            return False
+        trigger = next(iter(self._causes.values()), None) if rebalance is None else rebalance.trigger
+        is_open = rebalance is None or rebalance.generation is None
+        return is_open and trigger is not None and trigger.cause == "first_member"
 
     def _others_wait(self, place: Seen) -> bool:
         """Whether JoinGroups wait since the coordinator has moved: a group whose generation holds would have
@@ -332,7 +349,9 @@ class ClassicGroup(ClassicState):
         """The rebalance that made the generation which a member is in."""
         rebalance: Rebalance | None = self.rebalance
         if rebalance is not None and rebalance.generation in (None, generation):
-            self._causes.pop(request_place, None)
+            joins = self._causes.pop(request_place, None)
+            if joins is not None and rebalance.is_unexplained and is_before(request_place, rebalance.began):
+                rebalance.explain(joins, request_place)  # it is seen late, after a lost packet
             return rebalance
         rebalance = self._begin_with_joins()
         if rebalance is not None:
@@ -433,8 +452,12 @@ class ClassicGroup(ClassicState):
 
     def still_in_by(self, request: Any, message: Any, place: Seen) -> None:
         """A member joins by KIP-848: if the epoch that it is given is the generation, but for its own coming,
-        all are in, though all seemed to be out: their coordinator moved meanwhile."""
+        all are in, though all seemed to be out: their coordinator moved meanwhile. If it is a new group's,
+        all were out, though they seemed to be in since a move."""
         epoch = message.member_epoch
+        if epoch <= NEW_EPOCH and epoch < (self.generation or 0):
+            self.unmoved_if_silent(place)
+            return
         if self.members or self.generation is None or has_pattern(wanted_topics(request) or ()):
             return
         if epoch <= NEW_EPOCH:
@@ -473,6 +496,8 @@ class ClassicGroup(ClassicState):
             ]  # fmt: skip
             if not joins:
                 continue  # its JoinGroup isn't in the input
+            if not joins[-1].member_id:
+                self.gives_id(name)
             member = replace(joins[-1], member_id=name, parked=False)
             member.last_seen_ns = member.answered_ns = place.time_ns
             self._listed_members[name] = member, place
@@ -514,7 +539,10 @@ class ClassicGroup(ClassicState):
             if members[member_id].instance_id in heirs:
                 continue  # another takes its place, once that one's JoinGroup is answered
             departure, moment = self._silence.departure_from(rebalance, members[member_id], place)
+            last = members[member_id].generation
             self.remove(member_id, moment, departure, inferred=True)
+            if earlier is not None and earlier == self._unseen_generation != last:
+                continue  # it may have been missing from that one
             went_first = rebalance.after_ns <= (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
             if rebalance.is_unexplained or went_first:
                 cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
@@ -571,7 +599,7 @@ class ClassicGroup(ClassicState):
         rebalance.stable = rebalance.stable or place
         rebalance.synced_ns = place.time_ns
         if self._complete(rebalance):
-            self.waiting.forget_before(rebalance.joined_ns or 0)
+            self.forget_joins(rebalance.joined_ns or 0)
             if rebalance.named or len(self.members) <= MOST_REPLAYED:
                 self._written = WrittenGeneration(rebalance.generation, self.members.values())
             while self._causes and (next(iter(self._causes)).time_ns or 0) < self._answered_ns - NEAR_NS:
@@ -617,7 +645,7 @@ class ClassicGroup(ClassicState):
         """A heartbeat's answer, or that of a commit. generation: the one that its member is in; one that is
         over shows that the answer comes late, and nothing of now."""
         if error_code:
-            self.refused(error_code, request.member_id, place)
+            self.refused(error_code, request.member_id, place, place_of(request_entry))
         elif generation < (self.generation or 0):
             return
         elif request.member_id and generation >= 0 and not self.is_past(request.member_id, place):
@@ -634,7 +662,7 @@ class ClassicGroup(ClassicState):
                 request.member_id, request_entry.client_id, host, getattr(request, "group_instance_id", None),
                 generation=generation, last_seen_ns=place.time_ns, classic=True,
             )  # fmt: skip
-            self.add(member, place, rejoined=self.generation is None)
+            self.add(member, place)
             if self.generation is None and self.rebalance is None:
                 self.generation = generation
         self.stays(member, generation, place)
@@ -643,6 +671,7 @@ class ClassicGroup(ClassicState):
     def stays(self, member: Member, generation: int, place: Seen) -> None:
         """A member's request was accepted, which is in that generation."""
         self._renew(member, place)
+        member.generation = generation
         if self.generation is not None and generation > self.generation:
             self._formed_unseen(generation, place)
 
@@ -651,6 +680,7 @@ class ClassicGroup(ClassicState):
         under way is over, and who has what isn't known."""
         rebalance = self._begin_with_joins() or self.rebalance
         self.generation, self._since_ns = generation, place.time_ns or 0
+        self._unseen_generation = generation
         self.unassign()
         if rebalance is not None:
             rebalance.generation = generation

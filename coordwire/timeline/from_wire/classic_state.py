@@ -61,14 +61,26 @@ class ClassicState(Group):
         self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
+        self._unseen_generation: int | None = None  # the last that no answer to a JoinGroup showed
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         self._written = WrittenGeneration()
+        self._given_ids: OrderedDict[str, None] = OrderedDict()  # of members that are not in yet
         self._listed_members: dict[
             str, tuple[Member, Seen]
         ] = {}  # by the leader's answer, and not answered yet
         self._presumed: OrderedDict[str, Member] = OrderedDict()  # who was taken to be out, and may be in
         self._moved_coordinator = False
         self._known_from_start = False
+
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
+        name = member.member_id
+        is_new = rejoined or name in self._given_ids or self.has_gone(name)
+        self._given_ids.pop(name, None)
+        super().add(member, place, rejoined=rejoined, was_in=was_in or not is_new)
+
+    def gives_id(self, member_id: str) -> None:
+        """A JoinGroup without a member id was answered with this one: that member was not in before."""
+        remember(self._given_ids, member_id, None, MOST_WAITING)
 
     def let_in_listed(self, *, at_end: bool = False) -> None:
         """Something else begins: static members that were listed are in, though their answers weren't seen;
@@ -88,6 +100,9 @@ class ClassicState(Group):
         self.inherits(heir, static, place)
         if self.leader == static.member_id:
             self.leader = heir.member_id
+        rebalance = self.rebalance
+        if rebalance is not None and len(rebalance.members) <= MOST_REPLAYED:
+            rebalance.replace(static.member_id, heir.member_id)
 
     def awaits(self, waiting: PendingJoins) -> None:
         """The JoinGroups of the consumer group that this one was, which are not answered yet."""
@@ -331,8 +346,9 @@ class ClassicState(Group):
             (place for place, joining in self.waiting.items() if is_heir(joining, place, static)), None
         )
 
-    def _asked_to_rejoin(self, place: Seen) -> None:
-        """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
+    def _asked_to_rejoin(self, place: Seen, request_place: Seen) -> None:
+        """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen, and which began
+        before the request was read, at the latest when it was answered."""
         if self._is_late(place) or (self.rebalance is not None and self.rebalance.generation is None):
             return
         rebalance = self._begin_with_joins()
@@ -342,12 +358,12 @@ class ClassicState(Group):
         if self._sync_phase_over(place):
             return
         leaving = next((member_id for member_id in self._leaving if member_id in self.members), None)
-        if leaving is not None:
+        if leaving is not None and not is_before(request_place, self._leaving[leaving][0]):
             moment, trigger = self._leaves(leaving)
             self._lose_member(trigger, moment)
             return
         if self.rebalance is not None and self.rebalance.joined_ns is not None:
-            self.waiting.forget_before(self.rebalance.joined_ns)
+            self.forget_joins(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
         dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else None
@@ -356,6 +372,11 @@ class ClassicState(Group):
         if trigger.cause == "session_timeout" and dead is not None:
             began = place.at(self.clocks.quiet_until_ns(dead))
         self._disturbed(trigger, began)
+
+    def forget_joins(self, formed_ns: int) -> None:
+        """JoinGroups that were read before a generation was formed, and are not in it, wait no more."""
+        stall = self.clocks.stalls.at(formed_ns - NEAR_NS)
+        self.waiting.forget_before(formed_ns if stall is None else min(formed_ns, stall.prompt_ns))
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""

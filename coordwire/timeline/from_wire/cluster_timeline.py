@@ -72,6 +72,7 @@ FETCHES_BY_ID = 13
 
 _HEARTBEAT, _API_VERSIONS, _METADATA = map(int, (ApiKey.HEARTBEAT, ApiKey.API_VERSIONS, ApiKey.METADATA))
 _DELETE_GROUPS = int(ApiKey.DELETE_GROUPS)
+_LOADS = int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 _NO_CODE = bytes(2)
 _FETCH, _SHARE_FETCH = int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
@@ -574,6 +575,8 @@ class ClusterTimeline:
             self._ends.reads(request_entry, asked_place)
         if not code and group.outage is None and is_coordinators:
             return True
+        if code == _LOADS and group.outage is None:
+            group.clocks.unavailable(place)  # it will be the coordinator, where sessions begin again
         return self._coordinators.accepts_answer(group, broker, place, accepted=code not in UNAVAILABLE)
 
     def _beat(
@@ -625,7 +628,7 @@ class ClusterTimeline:
         if not self._hears(group, request_entry, message.error_code, place, asked_place):
             group.refused_elsewhere(asked_place, request.member_id)
         elif entry.api_key == _JOIN:
-            group.join_response(request, message, place, asked_place)
+            group.join_response(request, message, request_entry, place, host_of(request_entry))
         elif entry.api_key == _SYNC:
             group.sync_response(request, message, request_entry, place, host_of(request_entry))
         else:

@@ -303,7 +303,8 @@ class ConnectionEnds:
         if isinstance(event, MemberJoined):
             name = MemberName(event.group, event.member_id)
             former = self._formers.get(name)
-            if former is not None and former not in self._in and not event.rejoined:
+            comes_back = event.rejoined and not event.was_in
+            if former is not None and former not in self._in and not comes_back:
                 event = replace(event, former_id=former.member_id)
             self._joins(event)
             flow = self.flow_of(name)

@@ -20,6 +20,7 @@ from coordwire.timeline.events import GroupConverted, TopicPartition
 from coordwire.timeline.evidence import Seen, is_before
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
+from coordwire.timeline.from_wire.group_frames import place_of
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.modern_state import FAR_NS, give_up_by_ns
@@ -53,8 +54,8 @@ class ConsumerGroup(ModernGroup):
         super().drop_member(member_id)
         self._native.discard(member_id)
 
-    def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
-        super().add(member, place, rejoined=rejoined)
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False, was_in: bool = False) -> None:
+        super().add(member, place, rejoined=rejoined, was_in=was_in)
         if not member.classic:
             self._native.add(member.member_id)
 
@@ -151,7 +152,10 @@ class ConsumerGroup(ModernGroup):
     def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
         self.waiting.add(place, joining_member(entry, message, host))
 
-    def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+    def join_response(
+        self, request: Any, message: Any, request_entry: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        request_place = place_of(request_entry)
         joining = self.waiting.pop(request_place)
         if self.is_older(place):
             return
@@ -160,7 +164,7 @@ class ConsumerGroup(ModernGroup):
                 self.refused(message.error_code, request.member_id, place)
             return
         if joining is None:
-            joining = Member(request.member_id, instance_id=request.group_instance_id, classic=True)
+            joining = joining_member(request_entry, request, host)
         joining.member_id = message.member_id
         member = self.members.get(message.member_id)
         if member is None:

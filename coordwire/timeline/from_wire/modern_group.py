@@ -20,7 +20,7 @@ from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
 from coordwire.timeline.evidence import Seen
 from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
-from coordwire.timeline.from_wire.modern_state import ModernState, give_up_by_ns
+from coordwire.timeline.from_wire.modern_state import LATE_NS, ModernState, give_up_by_ns
 from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
@@ -166,8 +166,9 @@ class ModernGroup(ModernState):
             new = trigger.cause in ("first_member", "new_member")
             if (new and (another or pattern)) or (has_other_topics and pattern):
                 self.causes.owe(trigger, joined_place)
+        comes = old is not None or request.member_epoch == JOIN or self.has_gone(member_id)
         known = old is not None or static is not None or request.member_epoch != JOIN
-        self.add(member, place, rejoined=known)
+        self.add(member, place, rejoined=known, was_in=not comes)
         self.watch(member)
         return member
 
@@ -222,7 +223,7 @@ class ModernGroup(ModernState):
         silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
             self.departed(self.goes(member_id, place, "fenced"), place, place)
-        elif self.timeout.explains(silence_ns) or self.clocks.over_before_move_ns(
+        elif self.timeout.explains(silence_ns + LATE_NS) or self.clocks.over_before_move_ns(
             member, self.session_ns(member)
         ):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)

@@ -35,7 +35,7 @@ from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_unseen_epoch
 
-__all__ = ["FAR_NS", "ModernState", "give_up_by_ns"]
+__all__ = ["FAR_NS", "LATE_NS", "ModernState", "give_up_by_ns"]
 
 KEEPS_EPOCH = ("member_rejoined", "static_member_returned")
 """What need not raise the group's epoch."""

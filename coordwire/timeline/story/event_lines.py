@@ -167,7 +167,7 @@ class EventLines:
         return f"{text}; the next answer{by} came after {length}: sessions begin again"
 
     def _joined(self, event: MemberJoined) -> Pieces:
-        word = "is back" if event.rejoined else "is in"
+        word = "was in before" if event.was_in else "is back" if event.rejoined else "is in"
         pieces: Pieces = [("+ ", "in"), (self.name(event.member_id), "member"), (f" {word}", "plain")]
         notes = [f"client {shown(event.client_id)}"] if event.client_id else []
         notes += [f"from {shown(event.host)}"] if event.host else []

@@ -1,10 +1,11 @@
 """A data folder goes from `coordwire.broker` to a Kafka broker and back, with its groups and transactions.
 
 Strategy: a folder is written by one of them, through Kafka's own console tools, taken over by the other on
-the same files, and then by the first again; each reads what both have written, and a group goes on at its
-offset. Kafka's broker is a KRaft node on loopback that is its own controller. Rules: nothing is read twice by
-the group, and nothing is left out; a producer that the one has fenced is fenced by the other. Both are of one
-release, as Kafka does not start with levels of features that are newer than it.
+the same files, and then by the first again; each reads what both have written, a group goes on at its offset,
+and both say the same of what an administrator has set (`kept_facts`). Kafka's broker is a KRaft node on
+loopback that is its own controller. Rules: nothing is read twice by the group, and nothing is left out; a
+producer that the one has fenced is fenced by the other. Both are of one release, as neither starts with
+levels of features that are newer than it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from pathlib import Path
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.coordinator import CoordinatorConfig
+from tests.broker.suites import kept_facts
 from tests.broker.suites.checks import Checks
 from tests.interop.broker import Broker as KafkaBroker
 from tests.interop.broker import Java
 from tests.interop.maven import COMPLETE
 
 _TOOLS = "org.apache.kafka.tools."
+_EVERYBODY = "User:ANONYMOUS"
 _SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": _EVERYBODY,
 }
 _TOPIC, _GROUP = "orders", "readers"
 
@@ -40,7 +45,9 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
 
 @contextmanager
 def _ours(java: Java, folder: Path) -> Iterator[str]:
-    config = BrokerConfig(coordinator=CoordinatorConfig(release=COMPLETE))
+    config = BrokerConfig(
+        coordinator=CoordinatorConfig(release=COMPLETE), authorizer=True, super_users=(_EVERYBODY,)
+    )
     with Broker.in_thread(data=folder, config=config) as broker:
         yield broker.bootstrap
 
@@ -66,6 +73,7 @@ def _exchange(java: Java, ours_first: bool) -> None:
             with brokers(java, folder) as bootstrap:
                 if not turn:
                     _topic(java, bootstrap)
+                kept_facts.check(bootstrap, turn)
                 _write(java, bootstrap, number, number + 100)
                 read = _read(java, bootstrap, 100)
                 assert read == list(range(number, number + 100)), f"turn {turn}: the group read {read}"

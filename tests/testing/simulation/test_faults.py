@@ -57,6 +57,7 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
         ("10s inject broker-1 Heartbeat", "got none"),
         ("soon crash orders-1", "a time such as"),
         ("10s half-open orders-1", "2 targets"),
+        ("10s half-open orders-1 broker-1 soon", "a time such as 100s"),
         ("10s lead broker-1 orders ²", "TOPIC PARTITION"),
         ("10s lead broker-1 orders " + "9" * 5_000, "TOPIC PARTITION"),
         ("10s skew orders-1 -" + "9" * 400 + "s for 5s", "a time such as 30s"),
@@ -188,6 +189,7 @@ def test_a_node_that_stops_resets_its_connections_in_their_order() -> None:
 
 def test_a_seed_draws_all_kinds() -> None:
     kinds: Counter[str] = Counter()
+    half_open: Counter[str] = Counter()
 
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         world.start("orders-1", asyncio.sleep, 100)
@@ -203,8 +205,10 @@ def test_a_seed_draws_all_kinds() -> None:
         kinds.update(fault.kind for fault in outcome.plan)
         assert all(fault.at + (fault.duration or 0) <= 60_000 for fault in outcome.plan)
         assert parse_plan(written_faults(outcome.plan)) == list(outcome.plan)
+        half_open.update(" ".join(fault.words) for fault in outcome.plan if fault.kind == "half-open")
     drawable = {kind for group in KINDS.values() for kind in group} - {"crash-node", "freeze-node"}
     assert set(kinds) == drawable
+    assert half_open["100s"] > half_open.total() / 2
 
 
 def test_faults_strike_while_a_process_starts_again() -> None:
