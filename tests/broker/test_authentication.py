@@ -42,8 +42,8 @@ SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = ("PLAIN", *SCRAM)
 
 
-def session() -> SaslSession:
-    return SaslSession(SaslMechanisms(USERS, MECHANISMS))
+def session(max_session_ms: int = 0) -> SaslSession:
+    return SaslSession(SaslMechanisms(USERS, MECHANISMS, max_session_ms=max_session_ms))
 
 
 class Limited:
@@ -287,12 +287,23 @@ def test_tokens_that_prove_nothing_are_refused(mechanism: str, token: bytes) -> 
 
 
 def test_a_connection_stays_one_users() -> None:
-    sasl = session()
+    sasl = session(max_session_ms=5_000)
     for user, error in (("ann", 0), ("ann", 0), ("b,=", ErrorCode.SASL_AUTHENTICATION_FAILED)):
         sasl.handle(SaslHandshakeRequest(mechanism="PLAIN"))
         answer = authenticate(sasl, PlainCredentials(user=user, password=USERS[user]).encode())
         assert answer.error_code == error
     assert sasl.ended
+
+
+def test_a_session_without_an_end_has_no_second_handshake() -> None:
+    sasl = session()
+    for error in (0, ErrorCode.ILLEGAL_SASL_STATE):
+        handshake = sasl.handle(SaslHandshakeRequest(mechanism="PLAIN"))
+        assert isinstance(handshake, SaslHandshakeResponse)
+        assert handshake.error_code == error
+        authenticate(sasl, PlainCredentials(user="ann", password=USERS["ann"]).encode())
+    assert not sasl.ended
+    assert sasl.allows(MetadataRequest.api_key)
 
 
 CONFIG = BrokerConfig(users=USERS)
@@ -354,7 +365,8 @@ def test_bare_tokens_authenticate_a_known_user_again() -> None:
         return event.token
 
     async def main() -> None:
-        async with Broker(topics={"orders": 1}, config=CONFIG) as broker, Peer(broker) as peer:
+        config = BrokerConfig(users=USERS, max_session_ms=60_000)
+        async with Broker(topics={"orders": 1}, config=config) as broker, Peer(broker) as peer:
             for _ in range(2):
                 assert (await peer.ask(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 0)).error_code == 0
                 client = ScramClient("SCRAM-SHA-256", "ann", "secret")

@@ -317,7 +317,8 @@ def _frames(data: bytes) -> list[bytes]:
     return frames
 
 
-def _other_ids(data: bytes) -> bytes:
+def other_ids(data: bytes) -> bytes:
+    """Another correlation id."""
     return data[:4] + struct.pack(">i", 5) + data[8:]
 
 
@@ -333,7 +334,8 @@ def _knows_all_tags(data: bytes) -> bytes | None:
     return None if b"\x8e\x4e" in data else data
 
 
-def _no_error(data: bytes) -> bytes:
+def no_error(data: bytes) -> bytes:
+    """No error, in an answer that begins with one."""
     return data[:8] + b"\0\0" + data[10:]
 
 
@@ -342,7 +344,7 @@ def _tagged_header(data: bytes) -> bytes:
 
 
 BYTE_PLANTS = {
-    "framing/correlation/1": BytePlant(response=_other_ids),
+    "framing/correlation/1": BytePlant(response=other_ids),
     "framing/order/1": BytePlant(response=lambda data: b"".join(reversed(_frames(data)))),
     "framing/split/1": BytePlant(request=_needs_whole_frames),
     "framing/size/1": BytePlant(keeps_open=True),
@@ -352,16 +354,16 @@ BYTE_PLANTS = {
     **{f"framing/body/{number}": BytePlant(keeps_open=True) for number in range(1, 7)},
     **{f"framing/api/{number}": BytePlant(keeps_open=True) for number in range(3, 6)},
     "framing/size/5": BytePlant(keeps_open=True),
-    "framing/order/2": BytePlant(response=_other_ids),
-    "framing/order/3": BytePlant(response=_other_ids),
-    "framing/order/4": BytePlant(response=_other_ids),
+    "framing/order/2": BytePlant(response=other_ids),
+    "framing/order/3": BytePlant(response=other_ids),
+    "framing/order/4": BytePlant(response=other_ids),
     "framing/split/2": BytePlant(request=_needs_whole_frames),
     "framing/api/1": BytePlant(keeps_open=True),
     "framing/api/2": BytePlant(keeps_open=True),
     "framing/others/1": BytePlant(ends_all=True),
     "framing/header/1": BytePlant(request=_needs_client_ids),
     "framing/header/2": BytePlant(request=_knows_all_tags),
-    "versions/answer/3": BytePlant(response=_no_error),
+    "versions/answer/3": BytePlant(response=no_error),
     "versions/answer/4": BytePlant(response=_tagged_header),
 }
 

@@ -4,7 +4,7 @@ Strategy: `SaslSession` is a Kafka broker's authenticator without its socket: Ap
 first, then SaslAuthenticate, or bare tokens after a SaslHandshake v0 (KIP-43). Rules: before that, any other
 request ends the connection; what failed gets its answer, then the connection ends. A session has an end where
 the broker limits it or the token has one (KIP-368): after that only a new authentication, of the same user by
-the same mechanism, is accepted. A proof is compared in constant time.
+the same mechanism, is accepted; without an end there is none. A proof is compared in constant time.
 """
 
 from __future__ import annotations
@@ -198,6 +198,8 @@ class SaslSession:
         return None
 
     def _begin(self, mechanism: str) -> SaslHandshakeResponse:
+        if self.user is not None and self._expires is None:
+            return SaslHandshakeResponse(error_code=int(ErrorCode.ILLEGAL_SASL_STATE))
         response = SaslHandshakeResponse(mechanisms=list(self._mechanisms.offered))
         if mechanism not in self._mechanisms.offered:
             response.error_code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)

@@ -5,6 +5,7 @@
     run.py               all of a run
     framing.py           frames and versions
     frames.py            frames whose content is wrong, and SASL where there is none
+    authentication.py    SASL: handshakes, wrong passwords, sessions that end
     classic_groups.py    groups of the classic protocol
     classic_rules.py     what they refuse, and how they are listed and deleted
     classic_members.py   the classic protocol in each version, static members, who leaves

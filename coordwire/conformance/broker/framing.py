@@ -22,12 +22,12 @@ WAIT = 10.0
 SIZE = struct.Struct(">i")
 
 
-async def received(stream: Stream) -> bytes:
-    """The next frame, without its size. Raises `Broken`."""
+async def received(stream: Stream, *, least: int = 4) -> bytes:
+    """The next frame, without its size. least: bytes of it. Raises `Broken`."""
     try:
         async with asyncio.timeout(WAIT):
             (size,) = SIZE.unpack(await stream.reader.readexactly(4))
-            if not 4 <= size < 10_000_000:
+            if not least <= size < 10_000_000:
                 raise Broken(f"a frame of {size} bytes")
             return await stream.reader.readexactly(size)
     except TimeoutError:

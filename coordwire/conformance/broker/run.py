@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from coordwire.client import ClientError, ClientSettings
 from coordwire.conformance.broker import (
+    authentication,
     classic_groups,
     classic_members,
     classic_rules,
@@ -59,6 +60,7 @@ SUBJECTS = (
     partitions,
     topics,
     frames,
+    authentication,
 )
 """The modules that have cases."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -136,9 +136,10 @@ class Stage:
         self._clients.append(client)
         return await client.__aenter__()
 
-    async def stream(self) -> Stream:
-        """A connection to the first of the brokers, for bytes."""
-        stream = await open_stream(self.settings.bootstrap[0], self.settings)
+    async def stream(self, *, authenticates: bool = True) -> Stream:
+        """A connection to the first of the brokers, for bytes. authenticates: by SASL, if there is any."""
+        settings = self.settings if authenticates else replace(self.settings, sasl=None)
+        stream = await open_stream(settings.bootstrap[0], settings)
         self._streams.append(stream)
         return stream
 
