@@ -20,6 +20,7 @@
     faults.py         plans of faults: their text, how a seed draws them, what they do
     load.py           how close together orders come, and what is slow
     checkers.py       what must hold
+    client_faults.py  failures that are a client's own
     order.py          the order of ready tasks, where another than asyncio's is asked for
     network.py        connections in memory
     tls.py            their TLS

@@ -58,6 +58,9 @@ _HEAD = "── "
 
 _CLOCK = re.compile(r"(?<!\S)(\d\d):(\d\d):(\d\d\.\d{3})(?!\S)")
 
+_CHATTER = re.compile(r"[\s\d.]+ \S+ +INFO +(?:aiokafka|kafka)\b")
+"""What a client logs of its usual work, which the groups show too."""
+
 _PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
 """Those that a report names, if they are in use: what a seed does depends on their versions."""
 
@@ -78,7 +81,8 @@ class RunOptions:
     number. run_elsewhere: runs seeds in a process that has their order of hashes; None to run all here; jobs:
     how many of these at once. deliver: takes the summary, instead of a failure, for the process that has
     started this one. is_debugged: the first failure is raised with the frames of the test's own code. story:
-    the lines of a timeline. code: a folder of the repository that is tested.
+    the lines of a timeline; width: columns of what is shown of them and of the log. code: a folder of the
+    repository that is tested.
     """
 
     seeds: Sequence[int] | None = None
@@ -91,6 +95,7 @@ class RunOptions:
     deliver: Callable[[RunSummary], None] | None = None
     is_debugged: bool = False
     story: Callable[[list[Any]], Iterable[str]] | None = None
+    width: int = 110
     code: Path | None = None
 
 
@@ -326,7 +331,8 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"seed-{failed.seed}.txt"
     for title, content in parts.items():
-        lines += _part(title, _concerned(content, shrunk.reason), _SHOWN_LINES)
+        short_content = [line for line in _concerned(content, shrunk.reason) if not _CHATTER.match(line)]
+        lines += _part(title, short_content, _SHOWN_LINES, options.width)
     all_lines = [line for part in parts.items() for line in _part(*part, len(part[1]))]
     path.write_text("\n".join([*lines, *all_lines]))
     lines += ["", "All of it:", f"    {path}"]
@@ -358,12 +364,16 @@ def _seconds_of(hours: str, minutes: str, seconds: str) -> float:
     return int(hours) * 3_600 + int(minutes) * 60 + float(seconds)
 
 
-def _part(title: str, content: list[str], count: int) -> list[str]:
-    """The last lines of a part of the report."""
+def _part(title: str, content: list[str], count: int, width: int | None = None) -> list[str]:
+    """The last lines of a part of the report, cut to a width."""
     if not content:
         return []
     note = f", the last {count} of {len(content)} lines" if len(content) > count else ""
-    return ["", f"{title}{note}:", *(f"    {line}" for line in content[-count:])]
+    return ["", f"{title}{note}:", *(f"    {_cut(line, width)}" for line in content[-count:])]
+
+
+def _cut(line: str, width: int | None) -> str:
+    return line if width is None or len(line) <= width else f"{line[: width - 2]} …"
 
 
 def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:
@@ -404,8 +414,11 @@ def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> li
     packages = (*_PACKAGES, "hypothesis") if shrunk.values else _PACKAGES
     lines.append(f"This was {', '.join(_versions(options.code, packages))}.")
     if not is_hash_seed_of(failed.seed):
-        order = f"PYTHONHASHSEED={hash_seed_of(failed.seed)}"
-        lines.append(f"Its order of hashes was another than the seed's, which pytest has, or {order}.")
+        prefix = "" if sys.version_info >= (3, 12) else "setarch -R with "
+        lines.append(
+            "Its order of hashes was this process's own: run again, the seed may pass, or fail otherwise. "
+            f"It has its own under pytest, or {prefix}PYTHONHASHSEED={hash_seed_of(failed.seed)}."
+        )
     return lines
 
 

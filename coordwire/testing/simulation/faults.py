@@ -51,7 +51,7 @@ from coordwire.testing.simulation.load import LOADS, Load
 if TYPE_CHECKING:
     from coordwire.testing.simulation.world import SimulatedWorld
 
-__all__ = ["KINDS", "DrawnFaults", "FaultDriver", "parse_plan"]
+__all__ = ["KINDS", "DrawnFaults", "FaultDriver", "meaning_of", "parse_plan"]
 
 KINDS = {
     "network": ("cut", "block", "drop", "half-open", "slow"),
@@ -106,6 +106,30 @@ _RULES = (
     "EndTxn after disconnect",
 )
 """What a seed draws for `inject`."""
+
+
+_MEANINGS = {
+    "block": "no bytes to the second",
+    "drop": "connections are reset",
+    "half-open": "what is sent is lost, without an error",
+    "skew": "its clock is wrong",
+    "coordinate": "the group's coordinator moves there",
+    "lead": "the partition's leader moves there",
+    "fill": "its disk is full",
+    "fail": "its disk fails",
+}
+
+
+def meaning_of(fault: PlannedFault) -> str:
+    """What a fault is, where its name does not say it."""
+    if fault.kind == "load":
+        count = fault.words[1] if len(fault.words) > 1 else "1"
+        return f"world.load: {count} at once, every {fault.words[0]} or so"
+    if fault.kind == "busy":
+        return f"databases, world.slow: {fault.words[0]} times slower"
+    if fault.kind == "stop" and fault.words:
+        return f"SIGTERM after {fault.words[0]} more awaits"
+    return _MEANINGS.get(fault.kind, "")
 
 
 @dataclass(frozen=True, slots=True)

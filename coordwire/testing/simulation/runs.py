@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.broker.harness import Traffic
 from coordwire.errors import CoordwireError
-from coordwire.testing.fault_plans import PlannedFault, written_faults
+from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.asserted import assertion_text
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
-from coordwire.testing.simulation.faults import DrawnFaults, parse_plan
+from coordwire.testing.simulation.client_faults import client_fault
+from coordwire.testing.simulation.faults import DrawnFaults, meaning_of, parse_plan
 from coordwire.testing.simulation.surroundings import entered, installed, is_outside, unheard
 from coordwire.testing.simulation.trace import without_addresses
 from coordwire.testing.simulation.world import SimulatedWorld, Test
@@ -50,6 +51,9 @@ HASH_BLOCK = 100
 _SHRINKS = 120
 """How many runs shrinking may take."""
 
+_PLAN_WIDTH = 30
+"""Columns of a plan's faults, beside which their meaning is."""
+
 _HERE = str(Path(__file__).parent)
 _DURATIONS_MS = (300, 1_000, 3_000, 7_000, 15_000, 30_000)
 
@@ -66,8 +70,9 @@ class RunOutcome:
 
     failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
     failed, the last two as functions that make them; repeated: the records that it marked as processed more
-    than once; unfaulted: the reason of a failure without any fault, if that is another one. values: those of
-    a test with `@given`, as lines; own_values: those that the seed draws, where they were shrunk.
+    than once; client_fault: what a client has done to cause it, if that is known; unfaulted: the reason of a
+    failure without any fault, if that is another one. values: those of a test with `@given`, as lines;
+    own_values: those that the seed draws, where they were shrunk.
     """
 
     seed: int
@@ -79,6 +84,7 @@ class RunOutcome:
     calls: str = ""
     log_lines: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+    client_fault: str = ""
     unfaulted: str = ""
     values: tuple[str, ...] = ()
     own_values: tuple[str, ...] = ()
@@ -315,6 +321,7 @@ def _outcome_of(world: SimulatedWorld, keep_frames: bool) -> RunOutcome:
         calls=_calls(failure, keep_frames),
         log_lines=tuple(world.log_lines),
         repeated=tuple(world.repeated),
+        client_fault=client_fault(failure, traffic),
         pcapng=None if traffic is None else traffic.pcapng,
         timeline=None if traffic is None else partial(_events, traffic),
     )
@@ -367,5 +374,9 @@ def _with(plan: Sequence[PlannedFault], number: int, fault: PlannedFault) -> lis
 
 
 def plan_text(plan: Iterable[PlannedFault], indent: str = "") -> str:
-    """A plan as lines."""
-    return "".join(f"{indent}{line}\n" for line in written_faults(plan).splitlines())
+    """A plan as lines, with comments that say what is not plain."""
+    lines = [(str(fault), meaning_of(fault)) for fault in plan]
+    width = min(max((len(text) for text, meaning in lines if meaning), default=0), _PLAN_WIDTH)
+    return "".join(
+        f"{indent}{f'{text:{width}}  # {meaning}' if meaning else text}\n" for text, meaning in lines
+    )

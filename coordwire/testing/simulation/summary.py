@@ -2,7 +2,8 @@
 
 Strategy: each process that runs seeds makes a summary, which travels as JSON and is added to the others'.
 Rules: of failures with one cause the first has the report, the others are counted. A known failure that never
-occurs, and something that no seed has seen, are failures themselves, or the lists would outlive their causes.
+occurs, and something that no seed has seen, are failures themselves, or the lists would outlive their causes;
+those of a client end with its version.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _NAMED = 8
 @dataclass(slots=True)
 class RunSummary:
     """Of some seeds. seeds: how many; failed: those that have failed, by their cause; reports: of each one's
-    first; known: seeds by the known failure; faults: how often each kind struck; reached: in how many seeds
-    each of `world.sometimes`, `always` and `eventually` held."""
+    first; known: seeds by the known failure, also of a client; faults: how often each
+    kind struck; reached: in how many seeds each of `world.sometimes`, `always` and `eventually` held."""
 
     seeds: int = 0
     failed: dict[str, list[int]] = field(default_factory=dict)
@@ -46,6 +47,9 @@ class RunSummary:
             if fnmatchcase(outcome.reason, pattern):
                 self.known.setdefault(pattern, []).append(outcome.seed)
                 return False
+        if outcome.client_fault:
+            self.known.setdefault(outcome.client_fault, []).append(outcome.seed)
+            return False
         seeds = self.failed.setdefault(outcome.cause, [])
         seeds.append(outcome.seed)
         return len(seeds) == 1

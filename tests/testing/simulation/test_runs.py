@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 import os
 import re
 import shutil
@@ -31,11 +32,12 @@ from coordwire.testing.simulation import (
     SimulatedWorld,
     Simulation,
     SimulationFailed,
+    decorator,
     kafka_simulation,
     parse_plan,
 )
 from coordwire.testing.simulation.decorator import _versions
-from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed
+from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed, plan_text
 from coordwire.testing.simulation.summary import RunSummary
 from tests.testing.simulation.service import TOPIC, correct_service, run_service
 
@@ -505,6 +507,52 @@ def test_a_report_has_the_story_of_the_group_that_it_names(tmp_path: Path) -> No
     assert "\n    ── books · classic group\n      a\n" in text
     assert "tea-books" not in text
     assert "tea-books" in (tmp_path / "seed-0.txt").read_text()
+
+
+def test_a_report_fits_a_terminal(tmp_path: Path) -> None:
+    """What a client logs of its usual work, and the ends of long lines, are in the file alone."""
+
+    @kafka_simulation(seeds=1, faults=None, nodes=1, repeat=0)
+    async def fails(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        logging.getLogger("aiokafka.consumer").info("Discovered a coordinator")
+        logging.getLogger("aiokafka.consumer").warning("Heartbeat failed")
+        world.note("a note of 200 characters" + "!" * 176)
+        raise ValueError("books has not sold any")
+
+    with pytest.raises(SimulationFailed) as raised:
+        fails(kafka_simulation_options=RunOptions(folder=tmp_path, width=76))
+    text, whole = str(raised.value), (tmp_path / "seed-0.txt").read_text()
+    (note,) = (line for line in text.splitlines() if "a note of" in line)
+    assert len(note) == 80
+    assert note.endswith(" …")
+    assert "Heartbeat failed" in text
+    assert "Discovered a coordinator" not in text
+    assert "Discovered a coordinator" in whole
+    assert "!" * 176 in whole
+
+
+def test_a_plan_says_what_is_not_plain() -> None:
+    plan = parse_plan("0ms load orders 10ms 4; 5s crash till; 9s busy * 25 for 10s; 20s stop till 7 for 5s")
+    assert plan_text(plan, "  ").splitlines() == [
+        "  0ms load orders 10ms 4  # world.load: 4 at once, every 10ms or so",
+        "  5s crash till",
+        "  9s busy * 25 for 10s    # databases, world.slow: 25 times slower",
+        "  20s stop till 7 for 5s  # SIGTERM after 7 more awaits",
+    ]
+    assert parse_plan(plan_text(plan)) == plan
+
+
+def test_a_report_says_whose_order_of_hashes_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    @kafka_simulation(seeds=[250], faults=None, nodes=1, repeat=0)
+    async def fails(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        raise ValueError("books has not sold any")
+
+    for is_own in (True, False):
+        monkeypatch.setattr(decorator, "is_hash_seed_of", lambda seed, is_own=is_own: is_own)
+        with pytest.raises(SimulationFailed) as raised:
+            fails()
+        assert ("run again, the seed may pass" in str(raised.value)) is not is_own
+        assert ("PYTHONHASHSEED=3." in str(raised.value)) is not is_own
 
 
 def test_the_cooldown_after_a_test() -> None:

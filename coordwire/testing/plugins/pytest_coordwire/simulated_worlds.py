@@ -118,7 +118,7 @@ def kafka_simulation_options(
     captures = config.getoption("--kafka-captures")
     name = _UNFIT.sub("-", item.name)[:60]
     report = config.getoption("--kafka-report")
-
+    width = max(config.get_terminal_writer().fullwidth - _INDENT, _LEAST_WIDTH)
     folder = tmp_path_factory.mktemp(name) if captures is None else Path(captures)
 
     def run_elsewhere(block: Sequence[int], repeat: int) -> RunSummary:
@@ -137,7 +137,8 @@ def kafka_simulation_options(
         jobs=config.getoption("--kafka-jobs"),
         is_debugged=config.getoption("usepdb"),
         deliver=None if report is None else deliver,
-        story=partial(story_lines, width=max(config.get_terminal_writer().fullwidth - _INDENT, _LEAST_WIDTH)),
+        story=partial(story_lines, width=width),
+        width=width,
     )
 
 

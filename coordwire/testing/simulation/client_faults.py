@@ -1,0 +1,92 @@
+"""Failures that are a client's own: a service can neither cause nor mend them.
+
+Strategy: each is known by what only it leaves: the client's own error, or what went over its connections.
+Rules: none counts for versions of the client in which it was not seen, so that the list ends with its causes;
+`tests/testing/simulation/test_findings.py` repeats them. A failure of the service is never taken for one
+because it has the same checker.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+from coordwire.broker.harness import Traffic
+from coordwire.messages import OffsetCommitRequest, OffsetFetchResponse, TxnOffsetCommitRequest
+from coordwire.testing.simulation.checkers import Violation
+
+__all__ = ["client_fault"]
+
+_COMMITS = OffsetCommitRequest, TxnOffsetCommitRequest
+
+
+class _ClientFault(NamedTuple):
+    """package, last: with which it was seen, and up to which version; text: what it is."""
+
+    package: str
+    last: tuple[int, int]
+    text: str
+    has_caused: Callable[[BaseException, Traffic | None], bool]
+
+
+def _has_misread_offsets(failure: BaseException, traffic: Traffic | None) -> bool:
+    """Whether the process with the last commit was answered its last OffsetFetch by an error."""
+    if traffic is None or not isinstance(failure, Violation) or failure.checker != "FallingOffset":
+        return False
+    errors: dict[str, bool] = {}
+    process = ""
+    for entry in traffic.entries():
+        if isinstance(entry.message, _COMMITS):
+            process = _process(entry.flow)
+        elif isinstance(entry.message, OffsetFetchResponse) and entry.request is not None:
+            errors[_process(entry.request.flow)] = any(_error_codes(entry.message))
+    return errors.get(process, False)
+
+
+def _error_codes(response: OffsetFetchResponse) -> Iterator[int]:
+    """The errors that are those of a whole group."""
+    yield response.error_code
+    for group in response.groups:
+        yield group.error_code
+
+
+def _process(flow: str) -> str:
+    """The address of the process that has sent something."""
+    return flow.partition(":")[0]
+
+
+def _has_aborted_though_fenced(failure: BaseException, traffic: Traffic | None) -> bool:
+    return isinstance(failure, AssertionError) and str(failure).startswith(
+        "Invalid state transition TransactionState.FATAL_ERROR"
+    )
+
+
+_MISREAD = "takes an OffsetFetch with an error for one without offsets"
+_FENCED = "aborts a transaction though it is fenced"
+
+_CLIENT_FAULTS = (
+    _ClientFault("aiokafka", (0, 14), _MISREAD, _has_misread_offsets),
+    _ClientFault("aiokafka", (0, 14), _FENCED, _has_aborted_though_fenced),
+)
+
+
+def client_fault(failure: BaseException, traffic: Traffic | None) -> str:
+    """What a client has done to cause a failure, or nothing. traffic: all of the run."""
+    for fault in _CLIENT_FAULTS:
+        if _is_used(fault.package, fault.last) and fault.has_caused(failure, traffic):
+            return f"{fault.package} {fault.text}"
+    return ""
+
+
+def _is_used(package: str, last: tuple[int, int]) -> bool:
+    """Whether a package is loaded, of no later version."""
+    if package not in sys.modules:
+        return False
+    try:
+        numbers = re.findall(r"\d+", version(package))[:2]
+    except PackageNotFoundError:
+        return False
+    return tuple(map(int, numbers)) <= last

@@ -1,0 +1,82 @@
+"""Failures that are the client's own: they are told from those of the service, and fail no test."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
+
+from aiokafka import TopicPartition
+
+from coordwire.testing.simulation import SimulatedKafka, SimulatedWorld, Simulation, client_faults
+from coordwire.testing.simulation.client_faults import client_fault
+from coordwire.testing.simulation.decorator import kafka_simulation
+from coordwire.testing.simulation.faults import parse_plan
+from tests.testing.simulation.service import GROUP, TOPIC, consumer_of, correct_service
+
+ABORTED = AssertionError(
+    "Invalid state transition TransactionState.FATAL_ERROR -> TransactionState.ABORTING_TRANSACTION"
+)
+MISREAD = "20s inject broker-* OffsetFetch error=NOT_COORDINATOR times=1 for 30s; 20s crash orders-1 for 15s"
+
+
+async def restart(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    """Records before and after the process dies."""
+    world.start("orders-1", correct_service, kafka.bootstrap, world, "orders-1")
+    for _ in range(2):
+        await asyncio.sleep(15)
+        kafka.produce(TOPIC, "tea", "cake", "salt")
+    await world.calm()
+    await world.caught_up(GROUP, TOPIC)
+
+
+def is_seen(monkeypatch: pytest.MonkeyPatch, version: str) -> bool:
+    monkeypatch.setattr(client_faults, "version", lambda package: version)
+    return bool(client_fault(ABORTED, None))
+
+
+def test_a_failure_of_the_client_counts_up_to_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_seen(monkeypatch, "0.14.0")
+    assert is_seen(monkeypatch, "0.8.1")
+    assert not is_seen(monkeypatch, "0.15.0")
+    assert not is_seen(monkeypatch, "1.0")
+    assert not client_fault(AssertionError("another"), None)
+
+
+def test_a_failure_of_the_client_fails_no_test(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    test = kafka_simulation(seeds=1, faults=MISREAD, topics={TOPIC: 1}, repeat=0)(restart)
+    monkeypatch.setattr(client_faults, "version", lambda package: "0.14.0")
+    test()
+    text = "aiokafka takes an OffsetFetch with an error for one without offsets"
+    assert f"known: {text!r} in seeds 0" in capsys.readouterr().out
+    monkeypatch.setattr(client_faults, "version", lambda package: "0.15.0")
+    with pytest.raises(AssertionError, match=f"{GROUP} has committed 1 of {TOPIC}-0, after 3"):
+        test()
+
+
+def test_an_offset_that_the_service_lets_fall_is_its_own() -> None:
+    """Though another process was answered by an error before."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        async def set_back() -> None:
+            consumer = consumer_of(kafka.bootstrap, "admin")
+            await consumer.start()
+            consumer.assign([TopicPartition(TOPIC, 0)])
+            await consumer.commit({TopicPartition(TOPIC, 0): 1})
+            await consumer.stop()
+
+        kafka.produce(TOPIC, "tea", "cake", "salt")
+        service = world.start("orders-1", correct_service, kafka.bootstrap, world, "orders-1")
+        await world.caught_up(GROUP, TOPIC)
+        await service.stop()
+        world.start("admin", set_back)
+        await asyncio.sleep(30)
+
+    plan = parse_plan("0s inject broker-* OffsetFetch error=NOT_COORDINATOR times=1")
+    outcome = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 1}}).run(0)
+    assert outcome.reason == f"FallingOffset: {GROUP} has committed 1 of {TOPIC}-0, after 3"
+    assert outcome.client_fault == ""
