@@ -215,7 +215,7 @@ class GroupConversations:
             self._ends.reads(request_entry, asked_place)
         if not code and group.outage is None and is_coordinators:
             return True
-        if code == _LOADS and group.outage is None:
+        if code == _LOADS and request_entry.api_key == _JOIN and group.outage is None:
             group.clocks.unavailable(place)  # it will be the coordinator, where sessions begin again
         return self._coordinators.accepts_answer(group, broker, place, accepted=code not in UNAVAILABLE)
 
