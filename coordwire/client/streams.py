@@ -131,7 +131,8 @@ async def run_call(call: BlockingCall) -> Any:
 async def close_writer(writer: asyncio.StreamWriter) -> None:
     """Close, and wait for the end of the transport, but not for a peer that reads or answers nothing; this
     never raises."""
-    writer.close()
+    if not writer.is_closing():  # in Python 3.11.2 no transport of TLS can be aborted that was closed twice
+        writer.close()
     try:
         with suppress(OSError, ssl.SSLError):
             async with asyncio.timeout(PATIENCE):

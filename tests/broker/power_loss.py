@@ -306,11 +306,13 @@ def opens(loss: Loss[Promised], folder: Path, seed: int, nodes: tuple[int, ...])
     disk = LosingDisk(folder, lambda: loss.promised, Random(seed), rate=0.05)
     with disk.recording():
         cluster = open_cluster(folder / "data", clock=lambda: NOW, config=CONFIG, nodes=nodes)
-        judge(cluster, loss.promised)
-        for topic in list(cluster.topics.values()):  # it goes on
-            for partition in topic.partitions:
-                partition.log.append(one_batch(batch(b"next"), 13), AppendRules(), NOW)
-        cluster.close()
+        try:
+            judge(cluster, loss.promised)
+            for topic in list(cluster.topics.values()):  # it goes on
+                for partition in topic.partitions:
+                    partition.log.append(one_batch(batch(b"next"), 13), AppendRules(), NOW)
+        finally:
+            cluster.close()
     return disk.losses
 
 
