@@ -75,6 +75,9 @@ class _Writer:
     def abort(self) -> None:
         pass
 
+    def is_closing(self) -> bool:
+        return False
+
     def close(self) -> None:
         pass
 
