@@ -262,10 +262,17 @@ class Model:
         lasts = self.expires is None or now < self.expires
         return self.user is not None and self.mechanism is None and lasts
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether there is a session that never ends, in which nobody authenticates again."""
+        return self.user is not None and self.mechanism is None and self.expires is None
+
     def handshake(self, step: Handshake, now: int) -> int | None:
         """The error of the answer; None: the connection is closed at once."""
         if self.mechanism is not None:
             return None
+        if self.is_endless:
+            return 34
         if step.mechanism not in OFFERED:
             return 33
         if self.user is not None and step.mechanism != self.known:
@@ -455,9 +462,10 @@ def ask(step: Step, exchanged: Talk) -> None:
     user = model.first or user
     back = exchanged.exchange(exchanged.frame(message, version))
     if isinstance(step, Handshake):
+        goes_on = model.is_endless
         error = model.handshake(step, place.now)
         assert bool(back) == (error is not None)
-        assert wire.closed == (error != 0)
+        assert wire.closed == (error != 0 and not goes_on)
         if back and (answer := exchanged.answer(back)) is not None:
             assert answer.error_code == error
             assert (exchanged.client.state is ConnectionState.AUTHENTICATING) == (error == 0 and version == 0)
