@@ -64,7 +64,7 @@ SLOW = (
 )
 SLOW_FILES = (
     "*growth*.py", "*/cli/test_memory.py", "*/conformance/test_broker_cases.py",
-    "*/conformance/test_client_cases.py", "*/tests/test_architecture.py", "*/tests/test_c_mutants.py",
+    "*/conformance/test_client_cases.py", "*/tests/test_architecture.py", "*/tests/test_c_*.py",
     "*/tests/test_near.py", "*/tests/test_text.py",
 )  # fmt: skip
 ASK = """
