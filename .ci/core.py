@@ -38,7 +38,7 @@ VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines()
 EXTRAS = ("arrow", "cli", "compression")
 FOLDERS = (
     "conformance", "codec", "connection", "records", "segments", "capture", "timeline", "enums", "cli",
-    "testing", "notebook", "coordinator", "files",
+    "testing", "notebook", "coordinator", "files", "client",
 )  # fmt: skip
 ENGINE_FOLDERS = ("conformance", "codec", "records", "segments")
 """What is tested of the native engine on each Python: the rest does not know which engine runs."""

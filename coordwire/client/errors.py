@@ -111,6 +111,7 @@ def _tls_reason(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the broker's certificate is not trusted: {error.verify_message}"
     reason = (error.reason or str(error)).replace("_", " ").lower()
-    if isinstance(error, ssl.SSLEOFError) or error.reason == "WRONG_VERSION_NUMBER":
+    has_ended = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+    if has_ended or error.reason == "WRONG_VERSION_NUMBER":
         return _NO_TLS
     return f"TLS failed: {reason}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ from coordwire.messages import (
     ApiVersionsRequest,
     ConfigRecord,
     CreateAclsRequest,
+    CreateTopicsRequest,
     DeleteAclsRequest,
+    DeleteTopicsRequest,
     DescribeAclsRequest,
     DescribeClientQuotasRequest,
     DescribeConfigsRequest,
@@ -39,7 +43,7 @@ from tests.broker.core import asked_of
 Values = dict[str, Any]
 """A request or a part of it, by the names of its fields."""
 
-GROUP, BROKER = 32, 4
+TOPIC, GROUP, BROKER = 2, 32, 4
 SET, DELETE = 0, 1
 TRUSTED = BrokerConfig(authorizer=True, super_users=("User:ANONYMOUS",))
 
@@ -223,6 +227,27 @@ def test_what_the_file_system_refuses_is_not_changed(tmp_path: Path, monkeypatch
     assert described(cluster) == expected
     monkeypatch.undo()
     closed(cluster)
+
+
+def test_a_disk_that_fails_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where topics are flushed, what they rest on is forced to the disk with them."""
+    topic = {
+        "name": "t", "num_partitions": 1, "replication_factor": 1,
+        "configs": [{"name": "flush.messages", "value": "1"}],
+    }  # fmt: skip
+    cluster = opened(tmp_path)
+    create = message_of(CreateTopicsRequest, {"topics": [topic], "timeout_ms": 1})
+    assert not any(errors(asked_of(cluster, create, 7)))
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "I/O error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    create = message_of(CreateTopicsRequest, {"topics": [topic | {"name": "u"}], "timeout_ms": 1})
+    delete = message_of(DeleteTopicsRequest, {"topics": [{"name": "t"}], "timeout_ms": 1})
+    for request, version in ((create, 7), (altered(TOPIC, "t", flush_messages="2"), 1), (delete, 6)):
+        assert list(errors(asked_of(cluster, request, version))) == [ErrorCode.KAFKA_STORAGE_ERROR], request
+    killed(cluster)
 
 
 def written(path: Path, message: Message) -> None:

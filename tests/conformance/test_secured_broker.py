@@ -162,6 +162,20 @@ PLANTS = {
 }
 
 
+def test_a_flood_is_not_kept() -> None:
+    """After a handshake a broker sends more than any answer has, and ends the connection."""
+    plant = BytePlant(response=lambda data: data + bytes(1 << 20) if b"PLAIN" in data else data)
+
+    async def play() -> list[CaseResult]:
+        async with Broker(config=BrokerConfig(users=USERS)) as broker:
+            port = int(broker.bootstrap.rpartition(":")[2])
+            async with Relay(port, plant) as relay:
+                return await results_of(f"127.0.0.1:{relay.port}", PLAIN, "sasl/before/3")
+
+    (result,) = asyncio.run(play())
+    assert result.reason == "an answer of more than 65,536 bytes"
+
+
 def test_every_case_has_a_planted_bug() -> None:
     assert PLANTS.keys() == CASES.keys()
 

@@ -171,7 +171,7 @@ class ClusterState(ClusterFacts):
         self.logs.topic_changed(topic)
 
     def delete_topic(self, topic: ClusterTopic) -> None:
-        """Delete a topic; with an internal one goes what its coordinators know."""
+        """Delete a topic; with an internal one goes what its coordinators know. Raises `OSError`."""
         if topic.name == OFFSETS_TOPIC:
             self.groups.delete()
         for partition in topic.partitions if topic.is_internal else ():
@@ -184,8 +184,8 @@ class ClusterState(ClusterFacts):
         for partition in topic.partitions:
             partition.log.delete()
             self.share_partitions.forget(partition)
-        self.logs.topic_removed(topic)
         self._topic_changed(topic)
+        self.logs.topic_removed(topic)
 
     @contextmanager
     def topics_changing(self) -> Iterator[None]:

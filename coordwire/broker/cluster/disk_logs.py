@@ -301,7 +301,7 @@ class DiskLogs:
         self._append(self._writer.topic(topic))
         is_flushed = min(topic.flush_messages, topic.flush_ms) < UNBOUNDED
         if is_flushed or topic.id in self._flushed:
-            self._metadata.sync()
+            self._sync()
         (self._flushed.add if is_flushed else self._flushed.discard)(topic.id)
 
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
@@ -315,7 +315,7 @@ class DiskLogs:
         self._append(self._writer.removed(topic))
         if topic.id in self._flushed:
             self._flushed.discard(topic.id)
-            self._metadata.sync()
+            self._sync()
             for folder in self.folders.values():
                 sync_folder(folder.path)
 
@@ -333,10 +333,7 @@ class DiskLogs:
 
     def facts_changed(self, records: Sequence[Message]) -> None:
         self._append([log_record(record) for record in records])
-        try:
-            self._metadata.sync()  # an ACL that was made must not be gone
-        except RefusedRecords as refusal:
-            raise OSError(refusal.message) from None
+        self._sync()  # an ACL that was made must not be gone
 
     def producer_ids(self, following: int) -> None:
         self._append(self._writer.producer_ids(self._nodes[0], following))
@@ -345,6 +342,13 @@ class DiskLogs:
         if not records:
             return
         _write(self._metadata, records, self._clock())
+
+    def _sync(self) -> None:
+        """Force the metadata to the disk. Raises `OSError`."""
+        try:
+            self._metadata.sync()
+        except RefusedRecords as refusal:
+            raise OSError(refusal.message) from None
 
     # --- at the end ---
 

@@ -267,7 +267,10 @@ def _delete(
         result.error_message = "This server does not host this topic-partition."
     else:
         result.name, result.topic_id = topic.name, topic.id
-        cluster.delete_topic(topic)
+        try:
+            cluster.delete_topic(topic)
+        except OSError as error:
+            result.error_code, result.error_message = int(ErrorCode.KAFKA_STORAGE_ERROR), str(error)
     return result
 
 

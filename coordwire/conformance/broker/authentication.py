@@ -14,7 +14,7 @@ from typing import Any
 
 from coordwire import decode_response, encode_request
 from coordwire.client.authentication import BlockingCall, Plain, Sasl, Scram
-from coordwire.client.streams import Stream
+from coordwire.client.streams import Stream, run_call
 from coordwire.codec import Request
 from coordwire.conformance.broker.framing import SIZE, WAIT, correlation, is_closed, received
 from coordwire.conformance.broker.stage import Stage, case
@@ -32,6 +32,9 @@ KIP_43, KIP_152, KIP_368 = "KIP-43", "KIP-152", "KIP-368"
 HANDSHAKE, AUTHENTICATE = "SaslHandshake 1", "SaslAuthenticate 0"
 LONGEST_SESSION_MS = 20_000
 """That is waited for."""
+
+LONGEST_ANSWER = 1 << 16
+"""Bytes, of what a broker sends before it ends a connection."""
 
 SOONEST = 1.2
 """Seconds after which a client may authenticate again; Kafka wants one."""
@@ -77,7 +80,7 @@ async def _exchanged(stream: Stream, sasl: Sasl, version: int) -> Any:
     step = next(tokens)
     while True:
         if isinstance(step, BlockingCall):
-            step = tokens.send(step.function())
+            step = tokens.send(await run_call(step))
             continue
         answer = await _response(stream, SaslAuthenticateRequest, version, auth_bytes=step)
         if answer.error_code:
@@ -136,9 +139,12 @@ async def case_request_between(stage: Stage) -> None:
     stream = await _opened(stage)
     await _shaken(stage, stream, _sasl(stage).mechanism)
     stream.writer.write(encode_request(ListGroupsRequest(), version=0, correlation_id=1))
+    answer = b""
     try:
         async with asyncio.timeout(WAIT):
-            answer = await stream.reader.read()
+            while part := await stream.reader.read(LONGEST_ANSWER):
+                answer += part
+                stage.true(len(answer) <= LONGEST_ANSWER, f"an answer of more than {LONGEST_ANSWER:,} bytes")
     except TimeoutError:
         raise Broken(f"the connection is still open after {WAIT:g} s") from None
     except OSError:
@@ -190,7 +196,7 @@ async def case_bare_tokens(stage: Stage) -> None:
     step = next(tokens)
     while True:
         if isinstance(step, BlockingCall):
-            step = tokens.send(step.function())
+            step = tokens.send(await run_call(step))
             continue
         stream.writer.write(SIZE.pack(len(step)) + step)
         try:

@@ -63,10 +63,9 @@ class SimulatedWorld:
     as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
 
     cooldown: seconds after the test until its processes are stopped, as each may get over its last error;
-    for as long as something is under way . last_event: when it was.
-    reorder: as of `SimulationLoop`. reached: what `sometimes`, `always` and
-    `eventually` were asked about, and whether it held. nodes: of
-    the broker, by number. is_over: the test has ended.
+    None for as long as something is under way (rest.py). last_event: when the last one was. reorder: as of
+    `SimulationLoop`. reached: what `sometimes`, `always` and `eventually` were asked about, and whether it
+    held. nodes: of the broker, by number. is_over: the test has ended.
 
     >>> import asyncio
     >>> from coordwire.testing.simulation import Simulation
