@@ -101,9 +101,9 @@ class _ValueReader:
         start = value[:VERSION_SIZE]
         known = self._versions.get(start)
         if known is None:
-            if len(start) < VERSION_SIZE:
-                return None
             known = self._add_version(start)
+            if known is None:
+                return None
         version, transcribe, commit_of = known
         body = value[VERSION_SIZE:]
         written = transcribe(body, None)
@@ -114,8 +114,13 @@ class _ValueReader:
         offset, leader_epoch, metadata, time_ms = commit_of(self._decode(body, version=version))
         return version, offset, leader_epoch, metadata, time_of(time_ms), False, written[0]
 
-    def _add_version(self, start: bytes) -> tuple[int, Callable[[bytes, None], Any], Callable[[Any], Any]]:
+    def _add_version(
+        self, start: bytes
+    ) -> tuple[int, Callable[[bytes, None], Any], Callable[[Any], Any]] | None:
+        """Keep how values of a version are read; None for one that there is not, of which none is kept."""
         version = int.from_bytes(start, "big", signed=True)
+        if len(start) < VERSION_SIZE or version not in self._cls.versions:
+            return None
         is_readable = not self._is_commit or all(hasattr(self._cls, name) for name in _COMMIT)
         transcribe = _transcriber(self._cls, version) if is_readable else _no_text
         known = self._versions[start] = version, transcribe, attrgetter(*_COMMIT)

@@ -338,3 +338,14 @@ def test_records_of_the_metadata_log_are_withheld() -> None:
     assert orders["redacted"] is None
     assert metadata["redacted"] == ["responses[0].partitions[0].records"]
     assert json.loads(metadata["body"])["responses"][0]["partitions"][0]["records"] is None
+
+
+def test_no_version_is_kept_that_there_is_not() -> None:
+    """A worker keeps what it knows of values from one array to the next."""
+    key = bytes.fromhex("0001000167000174000000" + "00")
+    values = [number.to_bytes(2, "big") + b"?" for number in range(1 << 12)]
+    rows = functions.decode_log_record(pa.array([key] * len(values)), pa.array(values)).to_pylist()
+    assert len(rows) == len(values)
+    kept = log_columns._known_key("consumer_offsets", key)
+    assert kept is not None
+    assert len(kept.values._versions) <= 5
