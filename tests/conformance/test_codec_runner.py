@@ -69,10 +69,10 @@ def test_the_example_is_as_kafka(codec: CodecRun) -> None:
     [
         ("dies", "the codec ended, status 1"),
         ("killed", "the codec ended, signal SIGKILL"),
-        ("hangs", "no answer within 2 s"),
+        ("hangs", "no answer within 5 s"),
         ("babbles", "a line that is not JSON"),
         ("list", "a line that is not a JSON object"),
-        ("closes", "no answer within 2 s"),
+        ("closes", "no answer within 5 s"),
         ("allocates", "allocates "),
     ],
 )
@@ -82,9 +82,9 @@ def test_a_codec_with_a_fault_fails_that_vector_alone(
     if fault == "allocates" and not sys.platform.startswith("linux"):
         pytest.skip("only Linux reports how much memory another process has had")
     report, xml = tmp_path / "out.json", tmp_path / "out.xml"
-    options: list[object] = ["--only", f"{HEARTBEAT}/groupId", "--timeout", "2"]
-    options += ["--json", report, "--junit", xml]
-    result = codec(fault, VICTIM, *options)
+    options: list[object] = ["--only", f"{HEARTBEAT}/groupId", "--json", report, "--junit", xml]
+    silent = reason.startswith("no answer")  # the others get the time that a machine under load needs
+    result = codec(fault, VICTIM, *options, "--timeout", "5" if silent else "60")
     assert result.status == 1
     cases = json.loads(report.read_text())["cases"]
     failed = {case["address"]: case["reason"] for case in cases if case["verdict"] == "fail"}
