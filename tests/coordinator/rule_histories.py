@@ -6,13 +6,11 @@ them with Kafka's outcomes, for tests without Java.
 
 from __future__ import annotations
 
-import itertools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from coordwire.messages import (
@@ -31,11 +29,6 @@ from coordwire.messages import (
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from coordwire.messages.streams_group_heartbeat import (
-    KeyValue,
-    StreamsGroupHeartbeatRequestEndpoint,
-    Topology,
-)
 from coordwire.messages.streams_group_records import StreamsGroupMetadataKey
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
@@ -47,7 +40,7 @@ from tests.coordinator.histories import (
 from tests.coordinator.oracle import RELEASE, oracle
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.rule_script import (
-    JOINS,
+    APPEND_FAILS,
     SEED,
     Script,
     join_consumer_group,
@@ -56,11 +49,10 @@ from tests.coordinator.rule_script import (
     settle,
 )
 from tests.coordinator.settings import kafka_settings, settings
+from tests.coordinator.steady_heartbeat_rules import STEADY_HEARTBEATS
 
 _SUBSCRIPTION = bytes.fromhex("00000000000100056175646974ffffffff")
 """Of the topic "audit"."""
-
-_FAIL = "fail NOT_ENOUGH_REPLICAS"
 
 
 def _join(member_id: str = "", *, session_ms: int = 10_000, instance: str | None = None) -> JoinGroupRequest:
@@ -135,7 +127,7 @@ def _members_leave_in_a_batch_that_fails(script: Script) -> None:
         )  # fmt: skip
     leaving = [MemberIdentity(member_id=member_id) for member_id in ("c", "a")]
     for _ in range(2):
-        script.step(_FAIL)
+        script.step(APPEND_FAILS)
         script.ask(LeaveGroupRequest(group_id="g", members=leaving), 5)
         script.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
     script.ask(LeaveGroupRequest(group_id="g", members=leaving), 5)
@@ -149,7 +141,7 @@ def _a_static_member_comes_back_and_its_record_fails(script: Script) -> None:
     script.wait(3_000)
     script.ask(_sync(member_id, "i"), 5)
     script.wait(4_000)
-    script.step(_FAIL)
+    script.step(APPEND_FAILS)
     script.ask(_join(instance="i", session_ms=25_000), 5)
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
     script.wait(8_000)
@@ -164,7 +156,7 @@ def _a_static_member_that_is_back_expires_where_it_is_silent(script: Script) -> 
     member_id = script.ask(_join(instance="i"), 5)
     script.wait(3_000)
     script.ask(_sync(member_id, "i"), 5)
-    script.step(_FAIL)
+    script.step(APPEND_FAILS)
     script.ask(_join(instance="i", session_ms=25_000), 5)
     script.wait(9_900)
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
@@ -198,176 +190,6 @@ def _a_custom_assignors_group_is_not_upgraded(script: Script) -> None:
         )  # fmt: skip
         script.ask(joining, 1)
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
-
-
-# --- heartbeats of members that have nothing to report ---
-
-
-_NEWS: dict[str, dict[str, Any]] = {
-    "consumer": {
-        "member_epoch": 9,
-        "rebalance_timeout_ms": 7_000,
-        "subscribed_topic_names": ["audit"],
-        "subscribed_topic_regex": "a.*",
-        "instance_id": "i",
-        "rack_id": "r",
-        "server_assignor": "range",
-    },
-    "share": {"member_epoch": 9, "subscribed_topic_names": ["audit"], "rack_id": "r"},
-    "streams": {
-        "member_epoch": 9,
-        "endpoint_information_epoch": 9,
-        "rebalance_timeout_ms": 7_000,
-        "topology": Topology(epoch=2),
-        "active_tasks": [],
-        "standby_tasks": [],
-        "warmup_tasks": [],
-        "process_id": "q",
-        "user_endpoint": StreamsGroupHeartbeatRequestEndpoint(host="till", port=1),
-        "client_tags": [KeyValue(key="zone", value="a")],
-        "instance_id": "i",
-        "rack_id": "r",
-        "task_offsets": [],
-        "task_end_offsets": [],
-        "shutdown_application": True,
-    },
-}
-"""By kind of group, the fields of a heartbeat with a value that a coordinator has to look at."""
-
-
-def _heartbeats_with_news(kind: str) -> Callable[[Script], None]:
-    """One field of a heartbeat differs; the group that changed has heartbeats after it as before."""
-
-    def heartbeats_with_news(script: Script) -> None:
-        join, version = JOINS[kind]
-        news = _NEWS[kind]
-        beats = [join(script, f"g-{name}") for name in [*news, "client", "no client"]]
-        settle(script, beats, version)
-        for beat, (name, value) in zip(beats, news.items(), strict=False):
-            changed = copy(beat)
-            setattr(changed, name, value)
-            script.answer(changed, version)
-            script.answer(beat, version)
-        for beat, client in zip(beats[-2:], ("other", None), strict=True):
-            script.answer(beat, version, client)
-            script.answer(beat, version)
-        other_kind = "share" if kind == "consumer" else "consumer"
-        other = JOINS[other_kind][0](script, "other")
-        script.answer(replace(beats[0], group_id="other", member_epoch=other.member_epoch), version)
-        script.answer(replace(beats[0], member_id="unknown"), version)
-        script.wait(44_000)
-        for beat in beats:
-            script.answer(beat, version)
-        script.wait(44_000)
-        script.ask(ListGroupsRequest(), 5)
-
-    return heartbeats_with_news
-
-
-def _targets_change(kind: str) -> Callable[[Script], None]:
-    """Members join while a target is young, and others wait for what the first gives up late."""
-
-    def targets_change(script: Script) -> None:
-        join, version = JOINS[kind]
-        beats = [join(script, "g", "m")]
-        settle(script, beats, version)
-        for member_id in ("n", "o", "p"):
-            beats.append(join(script, "g", member_id))
-            for _ in range(3):
-                for beat in reversed(beats):
-                    beat.member_epoch = script.answer(beat, version).member_epoch
-                script.wait(300)
-        for _ in range(4):
-            for beat in reversed(beats):
-                beat.member_epoch = script.answer(beat, version).member_epoch
-            settle(script, beats[:1], version)
-
-    return targets_change
-
-
-def _topics_change(kind: str) -> Callable[[Script], None]:
-    """A topic grows, while an append fails; it goes, and comes back smaller."""
-
-    def topics_change(script: Script) -> None:
-        join, version = JOINS[kind]
-        beats = [join(script, "g", member_id) for member_id in ("m", "n")]
-        settle(script, beats, version)
-        for change in (
-            "+AAAAAAAAAAIAAAAAAAAABw:6:orders",
-            "-AAAAAAAAAAIAAAAAAAAABw",
-            "+AAAAAAAAAAMAAAAAAAAABw:2:orders",
-        ):
-            script.step(f"topics {change}")
-            script.step(_FAIL)
-            for _ in range(2):
-                for beat in beats:
-                    script.answer(beat, version)
-            settle(script, beats, version)
-            for beat in beats:
-                script.answer(beat, version)
-
-    return topics_change
-
-
-def _settings_change(kind: str) -> Callable[[Script], None]:
-    """An operator changes the time-outs of a group with a steady member, which is silent in the end."""
-
-    def settings_change(script: Script) -> None:
-        join, version = JOINS[kind]
-        (beat,) = beats = [join(script, "g")]
-        settle(script, beats, version)
-        for session_ms, interval_ms in ((60_000, 7_000), (45_000, 5_000)):
-            script.step(
-                f"config g {kind}.session.timeout.ms={session_ms} {kind}.heartbeat.interval.ms={interval_ms}"
-            )
-            script.answer(beat, version)
-            if session_ms == 60_000:
-                script.wait(50_000)
-                script.answer(beat, version)
-                script.wait(11_000)
-        for milliseconds in (44_950, 100):
-            script.wait(milliseconds)
-            script.ask(ListGroupsRequest(), 5)
-        settle(script, [beat := join(script, "g")], version)
-        script.answer(beat, version)
-        script.step("config g streams.num.standby.replicas=1")
-        for _ in range(2):
-            script.answer(beat, version)
-
-    return settings_change
-
-
-_IN_LOGS: list[dict[str, str | int]] = [
-    {"client_host": "/192.0.2.7"},
-    {"member_id": " "},
-    {"group_id": " "},
-    {"state": 1},
-    {"epoch": 0, "assignment_epoch": 0, "member_epoch": 0},
-    {"epoch": -1, "assignment_epoch": -1, "member_epoch": -1},
-]
-"""What no request brings: another host, ids of spaces, a state that does not fit the epoch, small epochs."""
-
-
-def _heartbeats_after_a_load(kind: str, changes: Mapping[str, str | int]) -> Callable[[Script], None]:
-    """The first member's heartbeat looks at the topics' metadata, so that the second's need not."""
-
-    def heartbeats_after_a_load(script: Script) -> None:
-        join, version = JOINS[kind]
-        first, second = beats = [join(script, "g", member_id) for member_id in ("m", "n")]
-        settle(script, beats, version)
-        script.reload(**changes)
-        for beat in beats if "group_id" in changes else [second]:
-            for name in changes.keys() & {"group_id", "member_id", "member_epoch"}:
-                setattr(beat, name, changes[name])
-        if "member_epoch" in changes:
-            for _ in range(2):  # the first is written
-                join(script, "g")
-        for beat in (first, second, first, second):
-            script.answer(beat, version)
-        script.wait(60_000)
-        script.ask(ListGroupsRequest(), 5)
-
-    return heartbeats_after_a_load
 
 
 def _a_streams_group_waits_with_the_target_of_its_log(script: Script) -> None:
@@ -611,11 +433,7 @@ RULES: list[Callable[[Script], None]] = [
     _a_pattern_is_resolved_again,
     _a_classic_member_becomes_one_of_a_consumer_group,
     _a_group_that_was_classic_meanwhile_is_refreshed,
-    *map(_targets_change, JOINS),
-    *map(_topics_change, JOINS),
-    *map(_heartbeats_with_news, JOINS),
-    *map(_settings_change, JOINS),
-    *itertools.starmap(_heartbeats_after_a_load, itertools.product(JOINS, _IN_LOGS)),
+    *STEADY_HEARTBEATS,
 ]
 
 

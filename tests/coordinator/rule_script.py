@@ -34,6 +34,9 @@ _TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orde
 SEED = 0
 """Of the settings: bidirectional migration."""
 
+APPEND_FAILS = "fail NOT_ENOUGH_REPLICAS"
+"""The step after which the next append to the group's log fails."""
+
 _REPORTED = ("topic_partitions", "active_tasks", "standby_tasks", "warmup_tasks")
 
 
