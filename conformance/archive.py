@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance import batches, hostile, messages
+from conformance import batches, histories, hostile, logs, messages
 from conformance.flaws import FLAWS
 from conformance.hostile import ALLOWANCE
 from conformance.judge import judged
@@ -27,7 +27,7 @@ from tests.interop.maven import CURRENT
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 NAME = "coordwire-conformance"
-VERSION = "1.0"
+VERSION = "1.1"
 """Of the archive. The first number changes when an id or a field changes its meaning or goes; the second when
 vectors or fields are added, or a newer release judges."""
 
@@ -38,6 +38,7 @@ FAMILIES: dict[str, Callable[[list[Vector]], Iterator[Vector]]] = {
     "hostile": lambda before: judged(hostile.inputs(before)),
     "hostile-large": lambda before: judged(hostile.large()),
     "messages": lambda before: messages.judged(messages.inputs()),
+    "histories": lambda before: histories.judged(histories.kept(before)),
 }
 """By file, without its ending: what makes its vectors from those that are kept."""
 
@@ -57,11 +58,23 @@ def kept(family: str) -> bytes:
 
 def built() -> Files:
     """The vectors' files, as Kafka's classes judge today. Raises `Unavailable` without them."""
-    made = {
-        f"{family}.jsonl": lines(make(list(map(json.loads, kept(family).splitlines()))))
-        for family, make in FAMILIES.items()
-    }
+    made = {f"{family}.jsonl": lines(make(_vectors(family))) for family, make in FAMILIES.items()}
     return made | recorded()
+
+
+def _vectors(family: str) -> list[Vector]:
+    return [json.loads(line) for line in kept(family).splitlines()]
+
+
+def with_histories(kind: str, path: Path) -> Files:
+    """The kept files, but the histories of this kind are those of a file of steps, judged today."""
+    before = [one for one in _vectors("histories") if not one["id"].startswith(f"histories/{kind}/")]
+    fresh = list(histories.judged(histories.recorded(kind, path)))
+    return unpacked() | {"histories.jsonl": lines(sorted(before + fresh, key=_kind))}
+
+
+def _kind(vector: Vector) -> int:
+    return histories.KINDS.index(vector["id"].split("/")[1])
 
 
 def recorded() -> Files:
@@ -69,6 +82,8 @@ def recorded() -> Files:
     return {
         "batches.jsonl": lines(batches.sound()),
         "hostile-batches.jsonl": lines(batches.hostile()),
+        "log-records.jsonl": lines(logs.records()),
+        "segments.jsonl": lines(logs.segments()),
     }
 
 

@@ -4,6 +4,7 @@
     catalog.py       which pages there are, and which page explains each name
     fields.py        a message's fields by version, and its wire layouts
     frames.py        frames with the meaning of each byte: real ones (frames.txt), else example values
+    versions.py      the bytes of each version, from the vectors of the conformance archive
     pages.py         a page an API, dialect's request, record or type
     index.py         the pages that all others link to: the index with its filter (filter.js), wire types,
                      error codes, enums, KIPs

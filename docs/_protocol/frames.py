@@ -190,12 +190,13 @@ _KEY = (
 )
 
 
-def annotated_frame(sample: Sample) -> Html:
-    """A sample's bytes, with what each of them says."""
+def annotated_frame(sample: Sample, *, has_key: bool = True) -> Html:
+    """A sample's bytes, with what each of them says. has_key: whether the colours are explained below."""
     origin = tag("p", f"{len(sample.data)} bytes, {sample.origin}.", class_="soft")
     key = tag("p", join(tag("span", says, class_=sort) for sort, says in _KEY), class_="soft key")
     rows = (_row(sample, span) for span in sample.spans)
-    return join([origin, table(["offset", "bytes", "type", "what they say"], rows, class_="frame"), key])
+    frame = table(["offset", "bytes", "type", "what they say"], rows, class_="frame")
+    return join([origin, frame, key] if has_key else [origin, frame])
 
 
 def _row(sample: Sample, span: Span) -> Html:

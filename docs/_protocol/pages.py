@@ -13,12 +13,15 @@ from _protocol.catalog import Catalog, anchor
 from _protocol.fields import field_table, layouts
 from _protocol.frames import annotated_frame, samples
 from _protocol.markup import Html, document, join, table, tag
+from _protocol.versions import each_version
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.fields import class_doc, possible_errors
 from coordwire.codec import Message
 from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS, ApiFacts
+
+_EACH = "The message alone, with something in every field. Versions with the same bytes share a table."
 
 
 def page_of(page: PageEntry, catalog: Catalog) -> str:
@@ -145,3 +148,8 @@ def _frames(page: PageEntry) -> Iterator[Html]:
     yield tag("h2", "Annotated bytes", id="bytes")
     for sample in frames:
         yield tag("section", tag("h3", sample.title), annotated_frame(sample))
+    tables = [table for cls in page.classes for table in each_version(cls)]
+    if tables:
+        yield tag("h3", "Each version", id="each-version")
+        yield tag("p", _EACH)
+        yield from tables

@@ -18,8 +18,10 @@ import pytest
 from conformance import messages
 from conformance.archive import DATA, HERE, manifest, unpacked, write
 from conformance.flaws import FLAWS
+from conformance.histories import pairs_of
 from conformance.hostile import ALLOWANCE, EARLIER, inputs, large
 from conformance.judge import ANSWERS, message_of
+from conformance.steps import Former, outcome_of, text
 from coordwire import from_json, to_json
 from coordwire.codec import Message
 from coordwire.errors import DecodeError
@@ -81,7 +83,12 @@ def test_every_kind_of_flaw_is_there() -> None:
     assert {one["flaw"] for family in families for one in vectors(family)} == set(FLAWS)
 
 
-@pytest.mark.parametrize("family", ["hostile", "hostile-large", "messages", "batches", "hostile-batches"])
+FAMILIES = sorted(
+    name.removesuffix(".jsonl") for name in json.loads((DATA / "manifest.json").read_text())["files"]
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_lines_are_as_the_schema_says(family: str) -> None:
     schema = json.loads((HERE / "schemas" / f"{family.removesuffix('-large')}.schema.json").read_text())
     assert vectors(family)
@@ -91,12 +98,42 @@ def test_lines_are_as_the_schema_says(family: str) -> None:
             check(schema["properties"][name], value)
 
 
+def test_steps_of_histories_are_as_the_schema_says() -> None:
+    schema = json.loads((HERE / "schemas" / "histories.schema.json").read_text())
+    rule = schema["properties"]["steps"]["items"]
+    met = set()
+    for step in (step for one in vectors("histories") for step in one["steps"]):
+        assert set(rule["required"]) <= set(step) <= set(rule["properties"])
+        met |= set(step)
+        for name, value in step.items():
+            check(rule["properties"][name], value)
+    assert set(rule["properties"]) - met <= {"to", "unloadable"}
+
+
+def test_histories_are_whole_in_json() -> None:
+    """Steps are the same after they were bytes, so that the JSON is enough for a test in any language."""
+    for one in vectors("histories"):
+        former, requests, now = Former(kafkas_form), dict[int, tuple[int, int]](), 0
+        assert one["settings"] == pairs_of(one["seed"])
+        for step in one["steps"]:
+            if step["op"] == "request":
+                requests[step["ticket"]] = step["api_key"], step["version"]
+            assert former.form(text(step), outcome_of(step, requests)) == step, one["id"]
+            assert step["now"] >= now
+            now = step["now"]
+
+
+def kafkas_form(cls: type[Message], version: int, data: bytes) -> Any:
+    message = cls.decode(data, version=version)
+    return json.loads(json.dumps(as_kafka(cls, to_json(message, version=version))))
+
+
 def check(rule: dict[str, Any], value: Any) -> None:
     types = rule.get("type", [])
     kinds = tuple(TYPES[name] for name in ([types] if isinstance(types, str) else types))
     assert not kinds or isinstance(value, kinds)
     assert value in rule.get("enum", [value])
-    assert "pattern" not in rule or re.search(rule["pattern"], value)
+    assert not isinstance(value, str) or re.search(rule.get("pattern", ""), value)
 
 
 def test_the_allocation_rule_is_stated() -> None:

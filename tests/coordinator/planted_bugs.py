@@ -616,9 +616,10 @@ class _Changed(importlib.machinery.SourceFileLoader):
 
 def _by_histories() -> Iterator[str | None]:
     """A kept history that comes out differently than Kafka made it. The newest reach the most."""
-    from tests.coordinator.recorded_histories import RULES, read_histories
+    from tests.coordinator.archived_histories import archived
+    from tests.coordinator.recorded_histories import read_histories
 
-    return differing([*read_histories(RULES), *_from_both_ends(list(read_histories()))])
+    return differing([*archived("rules"), *_from_both_ends(list(read_histories()))])
 
 
 def _from_both_ends(histories: Sequence[RecordedHistory]) -> Iterator[RecordedHistory]:

@@ -6,7 +6,8 @@
 
 Rules: a history of the oldest release names none. The checksum is of the outcome without the order of hash
 tables (`Outcome.sorted`). It says that something differs; `python -m tests.coordinator.comparison SEED 1`
-shows what, and needs Java.
+shows what, and needs Java. The histories that others read too are in the conformance archive, with all that
+Kafka said: `archived_histories`.
 """
 
 from __future__ import annotations
@@ -36,12 +37,6 @@ STREAMS = _FOLDER / "streams.xz"
 
 FOREIGN = _FOLDER / "foreign.xz"
 """Logs that groups of all four kinds share, and requests that name the groups."""
-
-RULES = _FOLDER / "rules.xz"
-"""Short histories, each for a rule that random ones seldom show."""
-
-CHANGED = _FOLDER / "changed.xz"
-"""For each change from one release to the next a history that shows it, as each release has it."""
 
 _ALWAYS = 3
 

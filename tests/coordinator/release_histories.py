@@ -1,8 +1,9 @@
 """What changed in Kafka's coordinator from release to release: for each rule a short history that shows it.
 
 `python -m tests.coordinator.release_histories FILE` finds them, runs them on Kafka's coordinators of all
-releases, and stores them with what each made of them. A random history in which the rule matters is cut after
-the first step that comes out differently without it, and then loses each step that is not needed for that.
+releases, and writes the steps, which `python -m conformance --histories changes FILE` keeps. A random history
+in which the rule matters is cut after the first step that comes out differently without it, and then loses
+each step that is not needed for that.
 
 Rules: on the kept history Kafka's releases before and after the change differ. The file has the histories in
 the order of `CHANGES`, each as often as there are releases, oldest first.
@@ -28,15 +29,14 @@ from coordwire.messages import (
     TxnOffsetCommitRequest,
     find_message,
 )
+from tests.coordinator.archived_histories import archived
 from tests.coordinator.foreign_logs import foreign_history
 from tests.coordinator.generator import history
 from tests.coordinator.histories import Outcome, Replayer, kafka_outcome
 from tests.coordinator.oracle import oracle
 from tests.coordinator.recorded_histories import (
-    CHANGED,
     RecordedHistory,
     checksum,
-    read_histories,
     write_histories,
 )
 from tests.coordinator.rule_histories import unvalidated_groups
@@ -346,7 +346,7 @@ def _found(change: Change) -> list[RecordedHistory]:
 
 def changed_histories() -> Iterator[tuple[Change, Sequence[RecordedHistory]]]:
     """Each change with its kept history, as each release has it."""
-    recorded, size = list(read_histories(CHANGED)), len(RELEASES)
+    recorded, size = archived("changes"), len(RELEASES)
     return zip(CHANGES, (recorded[at : at + size] for at in range(0, len(recorded), size)), strict=True)
 
 

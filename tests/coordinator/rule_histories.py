@@ -1,7 +1,7 @@
 """Written histories, each for a rule that random ones seldom show.
 
-`python -m tests.coordinator.rule_histories FILE` runs them on Kafka's coordinator and ours, and stores
-them with Kafka's outcomes, for tests without Java.
+`python -m tests.coordinator.rule_histories FILE` runs them on Kafka's coordinator and ours, and writes
+their steps, which `python -m conformance --histories rules FILE` keeps with Kafka's answers.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ from coordwire.messages import (
     ShareGroupHeartbeatRequest,
     StreamsGroupHeartbeatRequest,
 )
+from tests.coordinator.archived_histories import archived
 from tests.coordinator.planted_bugs import differing
-from tests.coordinator.recorded_histories import RULES, RecordedHistory, read_histories
+from tests.coordinator.recorded_histories import RecordedHistory
 
 _PATHS: dict[str, tuple[Any, Any, int]] = {
     "classic": (classic.steady_heartbeat, HeartbeatRequest, 7),
@@ -114,7 +115,7 @@ def _without_each_condition(function: Any) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _histories() -> list[RecordedHistory]:
-    return list(read_histories(RULES))
+    return list(archived("rules"))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.coordinator import foreign_logs, rule_histories
+from tests.coordinator.archived_histories import archived
 from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
@@ -16,7 +17,6 @@ from tests.coordinator.recorded_histories import (
     FOREIGN,
     FURTHER,
     NEWER,
-    RULES,
     STREAMS,
     RecordedHistory,
     checksum,
@@ -78,7 +78,7 @@ def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None
 
 def test_histories_of_single_rules_come_out_as_kafka_made_them() -> None:
     replayed = _Replayed()
-    for history in read_histories(RULES):
+    for history in archived("rules"):
         replayed.count += 1
         _replay_one(history, replayed)
     assert replayed.differences == []
@@ -87,7 +87,7 @@ def test_histories_of_single_rules_come_out_as_kafka_made_them() -> None:
 
 def test_histories_of_newer_releases_come_out_as_kafka_made_them() -> None:
     replayed, releases = _Replayed(), set()
-    for history in read_histories(NEWER):
+    for history in [*read_histories(NEWER), *archived("random")]:
         replayed.count += 1
         releases.add(history.release)
         _replay_one(history, replayed)

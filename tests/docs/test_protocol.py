@@ -15,6 +15,7 @@ from _protocol.catalog import Catalog, anchor, file_of
 from _protocol.fields import runs
 from _protocol.frames import captured, samples
 from _protocol.markup import VOID, join, tag
+from _protocol.versions import version_samples, written
 from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.cli.api import wire_layout
 from coordwire.cli.api.contents import API, PageEntry, entries
@@ -186,7 +187,31 @@ def test_annotated_bytes_are_the_frames_own(parsed: dict[str, Parsed]) -> None:
             assert all(at + length == after for (at, length), (after, _) in pairwise(spans))
             assert sum(spans[-1]) == len(sample.data)
             output += sample.data
+        for cls in entry.classes:
+            output += b"".join(sample.data for _, sample in version_samples(cls))
         assert bytes.fromhex(parsed[file_of(entry)].hex) == output
+
+
+def test_each_version_that_kafka_wrote_has_its_bytes(parsed: dict[str, Parsed]) -> None:
+    shown = [cls for entry in pages() for cls in entry.classes if cls in written()]
+    assert set(shown) >= {cls for cls in written() if cls.api_key is not None}
+    for entry in pages():
+        for cls in entry.classes:
+            versions = [version for some, _ in version_samples(cls) for version in some]
+            assert versions == sorted(written()[cls]), cls.__name__
+            for some, sample in version_samples(cls):
+                assert f"{anchor(cls)}-bytes-v{some[0]}" in parsed[file_of(entry)].ids
+                ends = [span.position + span.length for span in sample.spans]
+                assert [0, *ends] == [*(span.position for span in sample.spans), len(sample.data)]
+                for version in some:
+                    assert written()[cls][version][1] == sample.data
+
+
+def test_a_versions_header_is_named(site: dict[str, str]) -> None:
+    table = site["Heartbeat.html"].split('id="HeartbeatRequest-bytes-v4"')[1]
+    assert table.startswith("><summary>HeartbeatRequest v4: 14 bytes</summary>")
+    assert "after a request header of version 2." in table.split("</details>")[0]
+    assert "HeartbeatResponse v1 to v3: 6 bytes" in site["Heartbeat.html"]
 
 
 def test_captured_frames_are_real_and_hold_no_secrets() -> None:
