@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import runpy
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -217,3 +219,30 @@ def test_sites_of_versions_stand_side_by_side(tmp_path: Path) -> None:
             publish(site, published, version)
     publish(site, published, "0.11.0")
     assert "url=0.11.0/" in (published / "index.html").read_text()
+
+
+def test_the_container_recipe_names_what_there_is() -> None:
+    """No image is built here, but the version, extras, commands and options that the recipe names exist."""
+    recipe = (ROOT / "Containerfile").read_text("utf-8")
+    bases = re.findall(r"^FROM (\S+)", recipe, re.MULTILINE)
+    (version,) = {re.fullmatch(r"docker\.io/library/python:(3\.\d+)-slim", base)[1] for base in bases}  # type: ignore[index]
+    assert f"Programming Language :: Python :: {version}" in project()["project"]["classifiers"]
+    (extras,) = re.findall(r"coordwire-\*\.whl\)\[(.+?)\]", recipe)
+    assert set(extras.split(",")) <= project()["project"]["optional-dependencies"].keys()
+    (entry,) = re.findall(r'^ENTRYPOINT \["(.+)"\]$', recipe, re.MULTILINE)
+    assert entry in project()["project"]["scripts"]
+    copied = re.findall(r"^COPY (?:--from=(\w+) )?(\S+)", recipe, re.MULTILINE)
+    assert copied == [("", "."), ("build", "/wheels")]
+    assert "AS build" in recipe
+    examples = [line.rpartition(" coordwire ")[2] for line in recipe.splitlines() if "podman run" in line]
+    assert len(examples) == 4
+    for words in map(str.split, examples):
+        command = list(itertools.takewhile(str.isalpha, words[:2]))
+        options = {word for word in words if re.match("--[a-z]", word)}
+        result = subprocess.run(
+            [sys.executable, "-m", "coordwire", *command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert options <= set(re.findall(r"--[a-z][a-z-]+", result.stdout)), words

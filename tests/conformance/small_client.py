@@ -309,7 +309,9 @@ class Member:
 
 
 class ClassicMember(Member):
-    """A member of a classic group."""
+    """A member of a classic group. has_tried: whether it lost its id, and joined with it all the same."""
+
+    has_tried = False
 
     async def join(self) -> None:
         links = self.links
@@ -375,11 +377,10 @@ class ClassicMember(Member):
         await self.fetch()
 
     def lose(self, *, anew: bool) -> None:
-        self.id = (
-            ""
-            if (anew and not self.links.has("keeps its id")) or self.links.has("forgets its id")
-            else self.id
-        )
+        keeps = self.links.has("keeps its id") or (self.links.has("tries its id") and not self.has_tried)
+        self.has_tried = anew
+        if (anew and not keeps) or self.links.has("forgets its id"):
+            self.id = ""
 
     async def leave(self) -> None:
         links = self.links

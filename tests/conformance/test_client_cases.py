@@ -20,7 +20,7 @@ from coordwire.conformance.client.run import judged, selected
 from coordwire.conformance.process import AskedProcess
 from coordwire.conformance.results import CaseResult, CaseVerdict
 from tests.cli.conftest import Run, run
-from tests.conformance.client_plants import PLANTS
+from tests.conformance.client_plants import PLANTS, bug
 from tests.conformance.small_client import SmallClient
 from tests.conformance.small_links import FIND, Habits
 from tests.conformance.test_adaptors import built
@@ -219,6 +219,7 @@ def finds(api: str, error: str) -> SmallClient:
             "groups/classic/recovery/8",
             CaseVerdict.PASS,
         ),
+        (SmallClient(bug("tries its id")), "groups/classic/recovery/16", CaseVerdict.PASS),
     ],
 )
 def test_another_lawful_way_passes(client: SmallClient, address: str, verdict: CaseVerdict) -> None:
@@ -227,3 +228,14 @@ def test_another_lawful_way_passes(client: SmallClient, address: str, verdict: C
 
     (result,) = asyncio.run(play())
     assert result.verdict is verdict, result.reason
+
+
+@pytest.mark.parametrize("number", [4, 5])
+def test_a_commit_that_is_reported_at_once_fails_no_run(number: int) -> None:
+    address = f"offsets/commit/{number}"
+
+    async def play() -> list[CaseResult]:
+        return [result async for result in judged([SmallClient(PLANTS[address])], [CASES[address]])]
+
+    (result,) = asyncio.run(play())
+    assert (result.verdict, result.has_failed) == (CaseVerdict.FAIL, False)

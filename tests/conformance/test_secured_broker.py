@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import json
 import ssl
+import struct
 from collections.abc import Iterator
 from hashlib import pbkdf2_hmac
 from pathlib import Path
@@ -134,6 +135,11 @@ def _no_mechanism(data: bytes) -> bytes:
     return data.replace(b"PLAIN", b"OTHER")
 
 
+def _illegal_state(data: bytes) -> bytes:
+    """ILLEGAL_SASL_STATE for what has its error code first."""
+    return data[:8] + struct.pack(">h", 34) + data[10:]
+
+
 def _other_texts() -> BytePlant:
     words = itertools.cycle([b"invalid", b"unknown"])
 
@@ -147,6 +153,8 @@ PLANTS = {
     "sasl/before/1": BytePlant(keeps_open=True),
     "sasl/before/2": BytePlant(keeps_open=True),
     "sasl/before/3": BytePlant(keeps_open=True),
+    "sasl/before/4": BytePlant(response=_illegal_state),
+    "sasl/before/5": BytePlant(response=_illegal_state),
     "sasl/handshake/1": BytePlant(response=_no_mechanism),
     "sasl/handshake/2": BytePlant(response=no_error),
     "sasl/handshake/3": BytePlant(response=other_ids),

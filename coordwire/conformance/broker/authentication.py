@@ -20,6 +20,7 @@ from coordwire.conformance.broker.framing import SIZE, WAIT, correlation, is_clo
 from coordwire.conformance.broker.stage import Stage, case
 from coordwire.conformance.cases import Broken, Lacking, message_of
 from coordwire.messages import (
+    ApiVersionsRequest,
     ListGroupsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
@@ -28,7 +29,7 @@ from coordwire.messages import (
 
 __all__: list[str] = []
 
-KIP_43, KIP_152, KIP_368 = "KIP-43", "KIP-152", "KIP-368"
+KIP_35, KIP_43, KIP_152, KIP_368, KIP_511 = "KIP-35", "KIP-43", "KIP-152", "KIP-368", "KIP-511"
 HANDSHAKE, AUTHENTICATE = "SaslHandshake 1", "SaslAuthenticate 0"
 LONGEST_SESSION_MS = 20_000
 """That is waited for."""
@@ -38,6 +39,9 @@ LONGEST_ANSWER = 1 << 16
 
 SOONEST = 1.2
 """Seconds after which a client may authenticate again; Kafka wants one."""
+
+UNKNOWN_VERSION = SIZE.pack(11) + struct.pack(">hhihx", 18, 127, 2, -1)
+"""A request for versions in one that no broker has, with a header of version 2."""
 
 METADATA = encode_request(MetadataRequest(topics=[]), version=1, correlation_id=3)
 
@@ -153,6 +157,39 @@ async def case_request_between(stage: Stage) -> None:
         stage.error("ListGroups", struct.unpack_from(">h", answer, 8)[0], "ILLEGAL_SASL_STATE")
     else:
         stage.differences.append("no answer, where Kafka answers ILLEGAL_SASL_STATE")
+
+
+@case(
+    "sasl/before/4", KIP_35, "ApiVersions, then SaslHandshake", "versions, and the handshake", needs=HANDSHAKE
+)
+async def case_versions_first(stage: Stage) -> None:
+    """A client may ask for versions before it authenticates, and then choose a mechanism."""
+    name = _sasl(stage).mechanism
+    stream = await stage.silent_stream()
+    await _lists_handshakes(stage, stream)
+    await _shaken(stage, stream, name)
+
+
+@case(
+    "sasl/before/5", KIP_511, "ApiVersions 127, then ApiVersions 0", "UNSUPPORTED_VERSION, then versions",
+    needs=HANDSHAKE,
+)  # fmt: skip
+async def case_unknown_versions_first(stage: Stage) -> None:
+    """A version that the broker lacks is refused in the form of version 0, and the client may ask again."""
+    _sasl(stage)
+    stream = await stage.silent_stream()
+    stream.writer.write(UNKNOWN_VERSION)
+    answer = await received(stream)
+    stage.equal("correlation id", correlation(answer), 2)
+    stage.error("ApiVersions 127", struct.unpack_from(">h", answer, 4)[0], "UNSUPPORTED_VERSION")
+    await _lists_handshakes(stage, stream)
+
+
+async def _lists_handshakes(stage: Stage, stream: Stream) -> None:
+    answer = await _response(stream, ApiVersionsRequest, 0)
+    stage.error("ApiVersions", answer.error_code, "NONE")
+    listed = {one.api_key for one in answer.api_keys}
+    stage.true(SaslHandshakeRequest.api_key in listed, "SaslHandshake is not among the versions")
 
 
 # --- handshakes ---

@@ -229,9 +229,10 @@ async def case_greater_epoch(stage: Stage) -> None:
 )
 async def case_lost_answer(stage: Stage) -> None:
     """A member whose last answer was lost may repeat its heartbeat, and gets the current epoch."""
+    other = await stage.topic()  # before the member's, so that the coordinator knows it: the epoch moves once
     member = await consumer(stage)
     before = member.epoch
-    topics = [*member.topics, await stage.topic()]
+    topics = [*member.topics, other]
     await member.send(subscribed_topic_names=topics, topic_partitions=as_topics(member.owned))
 
     async def has_moved() -> bool:

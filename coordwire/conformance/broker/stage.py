@@ -18,11 +18,12 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from coordwire.client import Client, ClientSettings, connect, open_stream
-from coordwire.client.streams import Stream
+from coordwire.client import Client, ClientSettings, Session, connect, open_stream
+from coordwire.client.streams import Stream, connected_socket
 from coordwire.conformance.cases import API_KEYS, Broken, Lacking, code_name, message_of
+from coordwire.connection import Connection
 from coordwire.errors import CoordwireError
-from coordwire.messages import find_message
+from coordwire.messages import ApiVersionsResponse, find_message
 
 PATIENCE = 15.0
 """Seconds that `until` waits."""
@@ -140,6 +141,18 @@ class Stage:
         """A connection to the first of the brokers, for bytes. authenticates: by SASL, if there is any."""
         settings = self.settings if authenticates else replace(self.settings, sasl=None)
         stream = await open_stream(settings.bootstrap[0], settings)
+        self._streams.append(stream)
+        return stream
+
+    async def silent_stream(self) -> Stream:
+        """A connection to the first of the brokers on which nothing was sent."""
+        address, tls = self.settings.bootstrap[0], self.settings.tls
+        async with asyncio.timeout(self.settings.connection_timeout_ms / 1000):
+            reader, writer = await asyncio.open_connection(
+                sock=await connected_socket(address), ssl=tls, server_hostname=address[0] if tls else None
+            )
+        session = Session(versions={}, lifetime_ms=0, response=ApiVersionsResponse())
+        stream = Stream(address, reader, writer, Connection("client"), session)
         self._streams.append(stream)
         return stream
 

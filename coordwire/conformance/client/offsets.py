@@ -58,6 +58,10 @@ RETRIED_FETCHES = (*MOVED, "COORDINATOR_LOAD_IN_PROGRESS", "UNSTABLE_OFFSET_COMM
 RETRIED_COMMITS = (
     *MOVED, "COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_TIMED_OUT", "UNKNOWN_TOPIC_OR_PARTITION",
 )  # fmt: skip
+RETRIED_BY_ALL = (*MOVED, "COORDINATOR_LOAD_IN_PROGRESS")
+"""Errors that say that the coordinator will take the commit. After the others Kafka's client commits again
+until the application's time is over; one that reports them at once loses nothing."""
+
 FATAL_FETCHES = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 FATAL_COMMITS = (
     "GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE",
@@ -95,6 +99,7 @@ for number, error in enumerate(RETRIED_COMMITS, 1):
         f"{error}, once, to a commit that the client awaits",
         _repeated("OffsetCommit", error),
         rule="A commit that is awaited is sent again after a retriable error.",
+        recommended=error not in RETRIED_BY_ALL,
     )(_commits_again(error))
 
 for number, error in enumerate(FATAL_COMMITS, len(RETRIED_COMMITS) + 1):

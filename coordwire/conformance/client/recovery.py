@@ -29,14 +29,23 @@ def recovers(
     *,
     check: Check | None = None,
     condition: Callable[[Any], bool] = bool,
+    is_forgotten: bool = False,
     protocol: str = "classic",
     **settings: Any,
 ) -> ClientPlay:
     """A member consumes a record, and another after it has recovered. steps: requests that must follow the
-    one that was refused, in their order; condition: which request is refused, the first by default."""
+    one that was refused, in their order; condition: which request is refused, the first by default;
+    is_forgotten: whether the coordinator doesn't know the member's id afterwards, as after a loss."""
 
     async def play(stage: ClientStage) -> None:
         stage.fault(f"{api} error={error}", condition)
+        if is_forgotten:
+
+            def is_lost(request: Any) -> bool:
+                lost = [one.request.member_id for one in stage.sent(api) if error in one.errors]
+                return request.member_id in lost
+
+            stage.fault("JoinGroup error=UNKNOWN_MEMBER_ID times=all", is_lost)
         stage.write("one")
         consuming = stage.later(stage.consume(2, protocol=protocol, commit=True, **settings))
         await stage.until(
