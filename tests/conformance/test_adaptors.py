@@ -130,6 +130,18 @@ def test_node(run: Run, tmp_path: Path) -> None:
     assert cases["messages/joingroup-request/v5/sample"]["verdict"] == "skipped"
 
 
+def test_csharp(run: Run, tmp_path: Path) -> None:
+    """It has no codec, so that it lacks every message; that it is asked and answers is what is tested."""
+    libraries = ["-r:System.Xml.Linq", "-r:System.Runtime.Serialization"]
+    try:
+        folder = built("csharp", ["mcs", "Codec.cs", *libraries])
+    except Unavailable as error:
+        give_up(error)
+    cases = judged(run, tmp_path / "out.json", ["mono", folder / "Codec.exe"], "messages/joingroup-request")
+    assert len(cases) > 10
+    assert {case["verdict"] for case in cases.values()} == {"skipped"}
+
+
 # --- clients ---
 
 GO = ["go", "build", "-o", "client", "."]

@@ -1,32 +1,60 @@
-// A codec in C#: put yours into Read. Not run by the suite's tests, which have no .NET.
-using System.Text.Json;
+// A codec in C#: put yours into Read. It is C# 7, which Mono compiles; it was not tried with .NET.
+using System;
+using System.IO;
+using System.Linq;
+using System.Runtime.Serialization.Json;
+using System.Text;
+using System.Xml;
+using System.Xml.Linq;
 
-static object Read(int? apiKey, string direction, int version, byte[] body)
+static class Codec
 {
-    return new { lacks = "everything" };
-}
-
-while (Console.ReadLine() is { } line)
-{
-    using var document = JsonDocument.Parse(line);
-    var request = document.RootElement;
-    object answer;
-    try
+    // What your codec made of the bytes: ("lacks", ""), ("hex", what it writes again); throws where it refuses.
+    static (string name, string value) Read(int? apiKey, string direction, int version, byte[] body)
     {
-        answer = request.GetProperty("do").GetString() switch
+        return ("lacks", "everything");
+    }
+
+    static (string name, string value) Answer(XElement request)
+    {
+        switch (request.Element("do").Value)
         {
-            "name" => new { name = "my codec 1.0 (C#)" },
-            "read" => Read(
-                request.GetProperty("api_key").ValueKind == JsonValueKind.Null ? null : request.GetProperty("api_key").GetInt32(),
-                request.GetProperty("direction").GetString()!,
-                request.GetProperty("version").GetInt32(),
-                Convert.FromHexString(request.GetProperty("hex").GetString()!)),
-            _ => new { lacks = "Kafka's JSON" },
-        };
+            case "name":
+                return ("name", "my codec 1.0 (C#)");
+            case "read":
+                var hex = request.Element("hex").Value;
+                var body = Enumerable.Range(0, hex.Length / 2).Select(i => Convert.ToByte(hex.Substring(2 * i, 2), 16));
+                var key = request.Element("api_key").Value;
+                return Read(
+                    key == "" ? null : (int?)int.Parse(key),
+                    request.Element("direction").Value,
+                    int.Parse(request.Element("version").Value),
+                    body.ToArray());
+            default:
+                return ("lacks", "Kafka's JSON");
+        }
     }
-    catch (Exception refused) when (refused is FormatException or InvalidDataException)
+
+    static void Main()
     {
-        answer = new { refused = refused.Message };
+        var output = Console.OpenStandardOutput();
+        for (var line = Console.ReadLine(); line != null; line = Console.ReadLine())
+        {
+            (string name, string value) answer;
+            try
+            {
+                var reader = JsonReaderWriterFactory.CreateJsonReader(Encoding.UTF8.GetBytes(line), XmlDictionaryReaderQuotas.Max);
+                answer = Answer(XElement.Load(reader));
+            }
+            catch (Exception refused) when (refused is FormatException || refused is InvalidDataException)
+            {
+                answer = ("refused", refused.Message);
+            }
+            var writer = JsonReaderWriterFactory.CreateJsonWriter(output, Encoding.UTF8, false);
+            new XElement("root", new XAttribute("type", "object"), new XElement(answer.name, answer.value)).WriteTo(writer);
+            writer.Flush();
+            output.WriteByte((byte)'\n');
+            output.Flush();
+        }
     }
-    Console.WriteLine(JsonSerializer.Serialize(answer));
 }

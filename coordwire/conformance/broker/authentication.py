@@ -188,8 +188,8 @@ async def case_unknown_versions_first(stage: Stage) -> None:
 async def _lists_handshakes(stage: Stage, stream: Stream) -> None:
     answer = await _response(stream, ApiVersionsRequest, 0)
     stage.error("ApiVersions", answer.error_code, "NONE")
-    listed = {one.api_key for one in answer.api_keys}
-    stage.true(SaslHandshakeRequest.api_key in listed, "SaslHandshake is not among the versions")
+    api_keys = {version.api_key for version in answer.api_keys}
+    stage.true(SaslHandshakeRequest.api_key in api_keys, "SaslHandshake is not among the versions")
 
 
 # --- handshakes ---

@@ -229,10 +229,11 @@ async def case_greater_epoch(stage: Stage) -> None:
 )
 async def case_lost_answer(stage: Stage) -> None:
     """A member whose last answer was lost may repeat its heartbeat, and gets the current epoch."""
-    other = await stage.topic()  # before the member's, so that the coordinator knows it: the epoch moves once
+    # A topic older than the member's is known to the coordinator by now, so that the epoch moves once.
+    later_topic = await stage.topic()
     member = await consumer(stage)
     before = member.epoch
-    topics = [*member.topics, other]
+    topics = [*member.topics, later_topic]
     await member.send(subscribed_topic_names=topics, topic_partitions=as_topics(member.owned))
 
     async def has_moved() -> bool:

@@ -136,7 +136,7 @@ async def case_commit_epoch(stage: ClientStage) -> None:
 @case("groups/consumer/epochs/3", KIP_848, "an interval of 800 ms", "a heartbeat about every 800 ms")
 async def case_interval(stage: ClientStage) -> None:
     """Heartbeats of a stable member come at the interval that the coordinator asks for: on average a quarter
-    less at most, and not all after more than twice as much. One that a busy machine delays is no fault."""
+    less at most, and not all after more than twice as much. One that a busy machine delays is not a fault."""
 
     def slower(exchange: WireExchange) -> None:
         exchange.response.heartbeat_interval_ms = 800

@@ -42,8 +42,8 @@ def recovers(
         if is_forgotten:
 
             def is_lost(request: Any) -> bool:
-                lost = [one.request.member_id for one in stage.sent(api) if error in one.errors]
-                return request.member_id in lost
+                refused = (exchange for exchange in stage.sent(api) if error in exchange.errors)
+                return request.member_id in [exchange.request.member_id for exchange in refused]
 
             stage.fault("JoinGroup error=UNKNOWN_MEMBER_ID times=all", is_lost)
         stage.write("one")
