@@ -4,7 +4,8 @@ Strategy: the steps are those that are kept, or of files that the generators of 
 history runs on the coordinator of the release that it names (`tests/coordinator/oracle`: Kafka's
 `GroupCoordinatorService` on a mock clock), and what requests, answers and writes say in JSON is what Kafka's
 classes read from the bytes. Rules: a message that Kafka doesn't write again byte by byte, or that coordwire
-doesn't make of the JSON byte by byte, stops the build, so that the JSON is enough.
+doesn't make of the JSON byte by byte, stops the build, so that the JSON is enough;
+what Kafka has in the order of hash tables, which differs from run to run, is sorted.
 """
 
 from __future__ import annotations

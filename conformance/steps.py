@@ -41,10 +41,10 @@ class Former:
         self.requests: dict[int, tuple[int, int]] = {}
 
     def form(self, text: str, outcome: Outcome) -> Step:
-        """A step, with what Kafka made of it."""
+        """A step, with what Kafka made of it, sorted where Kafka's order is that of hash tables."""
         op, *words = text.split(" ")
         step = {"op": op, **getattr(self, f"_{op.replace('-', '_')}", _nothing)(*words)}
-        return {"op": op, "now": self._now} | step | self._outcome(outcome)
+        return {"op": op, "now": self._now} | step | self._outcome(outcome.sorted(self.requests))
 
     def _advance(self, now: str) -> Step:
         self._now = max(self._now, int(now))
