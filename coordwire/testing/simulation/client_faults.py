@@ -15,7 +15,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from coordwire.broker.harness import Traffic
-from coordwire.messages import OffsetCommitRequest, OffsetFetchResponse, TxnOffsetCommitRequest
+from coordwire.messages import (
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    TxnOffsetCommitRequest,
+)
+from coordwire.messages.offset_fetch import OffsetFetchRequestTopic, OffsetFetchRequestTopics
 from coordwire.testing.simulation.checkers import Violation
 
 __all__ = ["client_fault"]
@@ -33,17 +39,31 @@ class _ClientFault(NamedTuple):
 
 
 def _has_misread_offsets(failure: BaseException, traffic: Traffic | None) -> bool:
-    """Whether the process with the last commit was answered its last OffsetFetch by an error."""
+    """Whether the process with the last commit was answered by an error when it last asked for the offset of
+    the partition that the failure names."""
     if traffic is None or not isinstance(failure, Violation) or failure.checker != "FallingOffset":
         return False
-    errors: dict[str, bool] = {}
+    errors: dict[tuple[str, str], bool] = {}
     process = ""
     for entry in traffic.entries():
         if isinstance(entry.message, _COMMITS):
             process = _process(entry.flow)
         elif isinstance(entry.message, OffsetFetchResponse) and entry.request is not None:
-            errors[_process(entry.request.flow)] = any(_error_codes(entry.message))
-    return errors.get(process, False)
+            is_error = any(_error_codes(entry.message))
+            owner = _process(entry.request.flow)
+            errors |= {(owner, partition): is_error for partition in _partitions_of(entry.request.message)}
+    return any(
+        is_error and owner == process and f" of {partition}, after " in str(failure)
+        for (owner, partition), is_error in errors.items()
+    )
+
+
+def _partitions_of(request: object) -> Iterator[str]:
+    """The partitions that an OffsetFetch names."""
+    if isinstance(request, OffsetFetchRequest):
+        topics: list[OffsetFetchRequestTopic | OffsetFetchRequestTopics] = [*(request.topics or ())]
+        topics += [topic for group in request.groups for topic in group.topics or ()]
+        yield from (f"{topic.name}-{index}" for topic in topics for index in topic.partition_indexes)
 
 
 def _error_codes(response: OffsetFetchResponse) -> Iterator[int]:

@@ -416,7 +416,8 @@ def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> li
     if not is_hash_seed_of(failed.seed):
         prefix = "" if sys.version_info >= (3, 12) else "setarch -R with "
         lines.append(
-            "Its order of hashes was this process's own: run again, the seed may pass, or fail otherwise. "
+            "Its order of hashes was this process's own: run again, a test in which sets of texts are gone "
+            "through may pass, or fail otherwise. "
             f"It has its own under pytest, or {prefix}PYTHONHASHSEED={hash_seed_of(failed.seed)}."
         )
     return lines

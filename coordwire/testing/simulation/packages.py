@@ -2,6 +2,7 @@
 
     aiokafka            builders of batches in C ask the system's clock: the same in Python ask `time`
                         producers without a client id count over the whole process: each world counts anew
+                        nodes come from a set, of which one is drawn: the same nodes in their own order
     anyio               runs functions in threads of its own: the loop's executor runs them
     aiohappyeyeballs    connects real sockets, for aiohttp's client: the world's network connects
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from contextvars import copy_context
 from importlib import import_module
@@ -35,7 +36,7 @@ _COUNTERS = (("aiokafka.producer.producer", "AIOKafkaProducer", "_PRODUCER_CLIEN
 
 def package_replacements(current: Callable[[], object]) -> list[_Replacement]:
     """What is replaced, of packages that are loaded. current: the world that runs, or None."""
-    return [*_python_variants(), *_anyio(current), *_aiohappyeyeballs(current)]
+    return [*_python_variants(), *_ordered_nodes(), *_anyio(current), *_aiohappyeyeballs(current)]
 
 
 def _python_variants() -> Iterator[_Replacement]:
@@ -43,6 +44,19 @@ def _python_variants() -> Iterator[_Replacement]:
         module = sys.modules.get(name)
         if module is not None and hasattr(module, used) and hasattr(module, variant):
             yield module, used, getattr(module, variant)
+
+
+def _ordered_nodes() -> Iterator[_Replacement]:
+    module = sys.modules.get("aiokafka.cluster")
+    if module is None:
+        return
+    original = vars(module.ClusterMetadata)["brokers"]
+
+    def brokers(self: Any) -> Set[Any]:
+        nodes = sorted(original(self), key=lambda node: str(node.nodeId))
+        return dict.fromkeys(nodes).keys()
+
+    yield module.ClusterMetadata, "brokers", brokers
 
 
 @contextmanager

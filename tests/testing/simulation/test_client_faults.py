@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,10 @@ pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
 
 from aiokafka import TopicPartition
 
+from coordwire.messages import OffsetCommitRequest, OffsetFetchRequest, OffsetFetchResponse
+from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
 from coordwire.testing.simulation import SimulatedKafka, SimulatedWorld, Simulation, client_faults
+from coordwire.testing.simulation.checkers import Violation
 from coordwire.testing.simulation.client_faults import client_fault
 from coordwire.testing.simulation.decorator import kafka_simulation
 from coordwire.testing.simulation.faults import parse_plan
@@ -80,3 +85,18 @@ def test_an_offset_that_the_service_lets_fall_is_its_own() -> None:
     outcome = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 1}}).run(0)
     assert outcome.reason == f"FallingOffset: {GROUP} has committed 1 of {TOPIC}-0, after 3"
     assert outcome.client_fault == ""
+
+
+@pytest.mark.parametrize(("fallen", "is_misread"), [(0, True), (1, False)])
+def test_the_answer_that_counts_is_the_last_one_for_the_partition(fallen: int, is_misread: bool) -> None:
+    """A process that asks for partition 0, and is answered by an error, may well learn of partition 1."""
+    own, node = "10.0.0.7:40002 > broker", "broker > 10.0.0.7:40002"
+    entries = [SimpleNamespace(message=OffsetCommitRequest(group_id=GROUP), flow=own, request=None)]
+    for partition, error_code in ((0, 14), (1, 0)):
+        topics = [OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[partition])]
+        request = SimpleNamespace(message=OffsetFetchRequest(group_id=GROUP, topics=topics), flow=own)
+        answer = OffsetFetchResponse(error_code=error_code)
+        entries.insert(-1, SimpleNamespace(message=answer, flow=node, request=request))
+    traffic: Any = SimpleNamespace(entries=lambda: entries)
+    failure = Violation("FallingOffset", f"{GROUP} has committed 1 of {TOPIC}-{fallen}, after 3")
+    assert bool(client_fault(failure, traffic)) == is_misread

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -25,6 +28,31 @@ def test_producers_without_a_client_id_are_counted_in_each_world() -> None:
     outcome = Simulation(test=test, settings={"topics": {"orders": 1}}).check(0)
     assert outcome.failure is None
     assert before == aiokafka.AIOKafkaProducer._PRODUCER_CLIENT_ID_SEQUENCE
+
+
+NODES = """
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.structs import BrokerMetadata
+from coordwire.testing.simulation import Simulation
+cluster, seen = ClusterMetadata(), []
+cluster._brokers = {number: BrokerMetadata(number, f"host-{number}", 9092, None) for number in range(8)}
+
+async def test(kafka, world):
+    seen.extend(node.nodeId for node in cluster.brokers())
+
+assert Simulation(test=test).run(0).failure is None
+print(seen, type(cluster.brokers()).__name__)
+"""
+
+
+def test_aiokafka_has_its_nodes_in_one_order_under_every_order_of_hashes() -> None:
+    pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        completed = subprocess.run(
+            [sys.executable, "-c", NODES], env=environment, capture_output=True, text=True, check=True
+        )
+        assert completed.stdout == "[0, 1, 2, 3, 4, 5, 6, 7] set\n"
 
 
 def test_aiohttp_asks_over_the_network_of_the_world() -> None:
