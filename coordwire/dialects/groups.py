@@ -49,7 +49,7 @@ class DraftGroups:
             case "Draft3JoinGroupResponse" if key not in self._joining and entry.request is not None:
                 self._joins(entry.request, message.group_id or "", key)
                 if (joining := self._joining.get(key)) is not None:
-                    joining[0].feed(joining[1], entry.request.message, place_of(entry.request))
+                    joining[0].join_again(joining[1], entry.request.message, place_of(entry.request))
         name: str | None
         if (registered := self._registrations.get(key)) is not None:
             started, registration = registered

@@ -86,6 +86,7 @@ class JoinedGroup:
         self._cause: JoiningConnection | None = None
         self._batch: dict[str, None] = {}
         self._batch_end: Seen | None = None
+        self._more_may_come = False  # answers of this generation to joins whose connections have ended
         self._round_ends_ns: int | None = None  # until when those that remain of a removal have to join
 
     # --- frames ---
@@ -107,6 +108,11 @@ class JoinedGroup:
                 self._ping(connection, message, place)
             case "Draft3PingResponse":
                 self._pinged(connection, message, place)
+
+    def join_again(self, connection: JoiningConnection, message: Any, place: Seen) -> None:
+        """A join that is answered although its connection has ended, perhaps in the generation that is."""
+        self._open.setdefault(connection.broker, set()).add(connection)
+        self._join(connection, message, place)
 
     def settle(self, place: Seen, *, within_ns: int = -SOON_NS) -> None:
         """End the generation that was answered, and the sessions that are over by now, or soon."""
@@ -173,6 +179,7 @@ class JoinedGroup:
     def end(self, connection: JoiningConnection, end: ConnectionEnd, place: Seen) -> None:
         """A connection has ended: its join can't be answered, and its member's session runs from now."""
         self.settle(place)
+        self._more_may_come |= connection.joining is not None and end.sender == "client"
         self._leaves_queue(connection, place)
         self._is_empty()
         if (name := connection.member_id or "") in self.group.members:
@@ -231,7 +238,7 @@ class JoinedGroup:
         if len(self._batch) < MOST_MEMBERS:
             self._batch[name] = None
         self._batch_end = place
-        if not self._waiting:
+        if not self._waiting and not self._more_may_come:
             self._end_batch()
 
     def _compare_generations(self, generation: int, place: Seen) -> None:
@@ -299,6 +306,7 @@ class JoinedGroup:
         if place is None:
             return
         self._batch_end = self._round_ends_ns = None
+        self._more_may_come = False
         batch, self._batch = self._batch, {}
         if len(batch) < len(group.members):
             for member in [missing for name, missing in group.members.items() if name not in batch]:

@@ -19,12 +19,12 @@ were seen.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
+from coordwire.dialects.draft_attempts import Attempt, leaves_none_out, most_of_a_topic
 from coordwire.dialects.draft_registrations import SOON_NS, DraftRegistration, ending_of, owned_parts
 from coordwire.timeline.events import Leaving, MemberLeft, TopicPartition
 from coordwire.timeline.evidence import Seen
@@ -36,46 +36,18 @@ WAITED_INTERVALS = 4
 """How long an overview's coordinator waits for a consumer whose connection it has broken, in ping intervals:
 three of them are a session timeout."""
 
+RETRIES = 4
+"""After so many a coordinator tries no more, by default: that no attempt follows does not show then that the
+last one has succeeded."""
+
 MOST_REASONS = 100
 MOST_PARTITIONS = 100_000
 FEW_DEADLINES = 100
 """So many of a group's partitions are remembered."""
 
 _CLOSED = "it closed its connection"
+_JOINS = ("first_member", "new_member", "member_rejoined")
 _NOTHING: Owned = frozenset()
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One attempt of a rebalance. stopped: the consumers that got a Stop, or a Start; parts: what each shall
-    start; started: the partitions of all Starts; covers: whether these are all that are known; answered: the
-    consumers that have; missing: how many of these are missing since; failed: whether it can't succeed any
-    more; completed: where the last answer was seen, while others may be waited for that can't answer, or its
-    end is not paid for yet."""
-
-    began: Seen
-    stopped: dict[str, DraftRegistration] = field(default_factory=dict)
-    parts: dict[str, Owned] = field(default_factory=dict)
-    started: set[TopicPartition] = field(default_factory=set)
-    answered: set[str] = field(default_factory=set)
-    missing: int = 0
-    failed: bool = False
-    covers: bool = False
-    completed: Seen | None = None
-
-
-def _leaves_none_out(attempt: _Attempt) -> bool:
-    """Whether all known consumers get partitions, which are divided evenly: if one gets two of a topic."""
-    for parts in attempt.parts.values():
-        topics = [part.topic.partition("/")[0] for part in parts]
-        if len(set(topics)) < len(topics):
-            return True
-    return False
-
-
-def _most_of_a_topic(parts: set[TopicPartition]) -> int:
-    """How many partitions the topic has that has the most."""
-    return max(Counter(part.topic.partition("/")[0] for part in parts).values(), default=0)
 
 
 class StartedGroup:
@@ -93,8 +65,8 @@ class StartedGroup:
         self._owners: dict[str, DraftRegistration] = {}  # of these, those that may have partitions
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
-        self._attempt: _Attempt | None = None
-        self._suspended: tuple[_Attempt | None, int | None] = None, None  # of the coordinator before
+        self._attempt: Attempt | None = None
+        self._suspended: tuple[Attempt | None, int | None] = None, None  # of the coordinator before
         self._partitions: set[TopicPartition] = set()
         self._series_ns: int | None = None  # when the first attempt of the rebalance began
         self._awaited_ns: int | None = None  # until when an overview's coordinator waits for its consumers
@@ -226,7 +198,7 @@ class StartedGroup:
     def end(self, registration: DraftRegistration, end: ConnectionEnd, place: Seen) -> None:
         """The connection of a registration has ended."""
         self._give_up_overdue(place)
-        if self._is_taken_up(registration, end):
+        if end.sender == "client" and self._is_taken_up(registration, end.time_ns):
             self._accept(registration, place)
         self._refuse(registration)
         name = registration.name
@@ -255,13 +227,13 @@ class StartedGroup:
                 detail = "the coordinator breaks its consumers' connections"
                 self._add_reason(Trigger("unknown", inferred=True, detail=detail), place)
 
-    def _is_taken_up(self, registration: DraftRegistration, end: ConnectionEnd) -> bool:
+    def _is_taken_up(self, registration: DraftRegistration, time_ns: int | None) -> bool:
         """Whether an overview's coordinator took up a registration that it did not answer: a refusal is sent
         at once. What a coordinator that crashes had taken up it does not know any more."""
-        waited_ns = end.time_ns - (registration.place.time_ns or 0)
+        waited_ns = (time_ns or 0) - (registration.place.time_ns or 0)
         return (
             self._is_overview and self._unanswered.get(registration.name) is registration
-            and registration.broker == self._broker and end.sender == "client" and waited_ns >= SOON_NS
+            and registration.broker == self._broker and waited_ns >= SOON_NS
         )  # fmt: skip
 
     def _give_up_overdue(self, place: Seen) -> None:
@@ -270,7 +242,14 @@ class StartedGroup:
         self._give_up(time_ns, place)
         attempt = self._attempt
         completed = None if attempt is None else attempt.completed
-        if attempt is None or completed is None or attempt.failed or (completed.time_ns or 0) >= time_ns:
+        if attempt is None or completed is None or (completed.time_ns or 0) >= time_ns:
+            return
+        if attempt.given_up is not None and attempt.number <= RETRIES:
+            registration, given_up_ns = attempt.given_up
+            if given_up_ns + registration.ping_ns < time_ns:
+                self._end_without(attempt)
+                return
+        if attempt.failed:
             return
         if attempt.missing == len(self._missing):  # those that are missing have answered before
             self._end(attempt, completed)
@@ -300,10 +279,13 @@ class StartedGroup:
         self._drop_missing(name)
         self._unserved.discard(name)
         del self._registrations[name]
-        if self._attempt is not None:
-            self._leave_attempt(self._attempt, registration, place)
-            self._attempt.stopped.pop(name, None)
-            self._attempt.answered.discard(name)
+        if (attempt := self._attempt) is not None:
+            had_failed = attempt.failed
+            self._leave_attempt(attempt, registration, place)
+            if attempt.failed and not had_failed and departure == "session_timeout":
+                attempt.given_up = registration, place.time_ns or 0
+            attempt.stopped.pop(name, None)
+            attempt.answered.discard(name)
         has_left = departure == "left"
         last_ns = registration.member.last_seen_ns
         detail = ""
@@ -364,7 +346,7 @@ class StartedGroup:
 
     # --- rebalances ---
 
-    def _leave_attempt(self, attempt: _Attempt, registration: DraftRegistration, place: Seen) -> None:
+    def _leave_attempt(self, attempt: Attempt, registration: DraftRegistration, place: Seen) -> None:
         """A coordinator of draft 1 that waits for a consumer's answer gives the attempt up with it."""
         is_awaited = registration.name not in attempt.answered and (
             registration.name in attempt.stopped or registration.end is not None
@@ -381,7 +363,7 @@ class StartedGroup:
         reasons = [reason for reason in self._reasons if reason[0].cause != "unknown"] or self._reasons
         return min(reasons, key=lambda reason: reason[1].time_ns or 0, default=None)
 
-    def _begin(self, place: Seen) -> _Attempt:
+    def _begin(self, place: Seen) -> Attempt:
         """The first Stop, or Start, of an attempt."""
         self._remove_lost(place, "removed")
         reason = self._reason()
@@ -389,8 +371,10 @@ class StartedGroup:
         if self._series_ns is None:
             self._series_ns = place.time_ns
         self.group.begin(unknown if reason is None else reason[0], place)
+        reasons = [*(self._attempt.reasons if self._attempt else ()), *self._reasons][:MOST_REASONS]
         self._reasons.clear()
-        attempt = self._attempt = _Attempt(place)
+        number = 1 if self._attempt is None else self._attempt.number + 1
+        attempt = self._attempt = Attempt(place, number, reasons=reasons)
         return attempt
 
     def _stop(self, registration: DraftRegistration, place: Seen) -> None:
@@ -406,6 +390,8 @@ class StartedGroup:
             has_cause = bool(self._reasons_since(attempt))  # else it failed with one given up meanwhile
             if is_early and has_cause and attempt.completed is not None and not attempt.failed:
                 self._end(attempt, attempt.completed)
+            elif attempt.given_up is not None and self._has_joined_since(attempt.given_up[1]):
+                self._end_without(attempt)
             attempt = None
         if attempt is None or attempt.failed:
             attempt = self._begin(place)
@@ -447,12 +433,12 @@ class StartedGroup:
         if not attempt.covers and len(attempt.started) >= len(self._partitions):
             attempt.covers = True  # so the others have nothing
             owners, self._owners = self._owners, {}
-            leaves_none_out = _leaves_none_out(attempt)
-            names, most = sorted(attempt.stopped), _most_of_a_topic(attempt.started)
-            for missing in list((self._missing if leaves_none_out else owners).values()):
+            serves_all = leaves_none_out(attempt)
+            names, most = sorted(attempt.stopped), most_of_a_topic(attempt.started)
+            for missing in list((self._missing if serves_all else owners).values()):
                 would_have_some = bisect_left(names, missing.name) < most  # ranges go in the order of names
                 has_had_some = bool(missing.member.assigned) and would_have_some
-                if has_had_some or (leaves_none_out and missing.name not in attempt.stopped):
+                if has_had_some or (serves_all and missing.name not in attempt.stopped):
                     at = min(missing.deadline_ns, attempt.began.time_ns or 0)
                     self._remove(missing, place.at(at), "session_timeout")
                     self._explain(attempt)
@@ -502,7 +488,7 @@ class StartedGroup:
         elif attempt.covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
 
-    def _end(self, attempt: _Attempt, place: Seen, *, is_last: bool = False) -> None:
+    def _end(self, attempt: Attempt, place: Seen, *, is_last: bool = False) -> None:
         if not is_last and self._paid < len(self.group.members):
             attempt.completed = place
             return
@@ -514,11 +500,37 @@ class StartedGroup:
         self.group.end("steady", place)
         self._reasons = self._reasons_since(attempt)
 
-    def _reasons_since(self, attempt: _Attempt) -> list[tuple[Trigger, Seen]]:
-        began_ns = attempt.began.time_ns or 0
-        return [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
+    def _end_without(self, attempt: Attempt) -> None:
+        """End an attempt that no other one follows: all have answered, and the coordinator had given the lost
+        consumer up before it, earlier than by its pings."""
+        if attempt.given_up is None or attempt.completed is None:
+            return
+        name = attempt.given_up[0].name
+        attempt.given_up, attempt.failed = None, False
+        self._reasons = [
+            reason for reason in self._reasons if reason[0].member_id != name or reason[0].cause in _JOINS
+        ]
+        self._end(attempt, attempt.completed)
 
-    def _explain(self, attempt: _Attempt) -> None:
+    def _has_joined_since(self, time_ns: int) -> bool:
+        return any(
+            reason.cause in _JOINS and (place.time_ns or 0) > time_ns for reason, place in self._reasons
+        )
+
+    def _reasons_since(self, attempt: Attempt) -> list[tuple[Trigger, Seen]]:
+        """Why the next rebalance may begin: what came later, and consumers that this one did without."""
+        began_ns = attempt.began.time_ns or 0
+        left_out = [reason for reason in attempt.reasons if self._is_left_out(reason[0], attempt)]
+        return left_out + [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
+
+    def _is_left_out(self, trigger: Trigger, attempt: Attempt) -> bool:
+        registration = self._registrations.get(trigger.member_id or "")
+        return (
+            trigger.cause in _JOINS and registration is not None
+            and registration.name not in attempt.stopped and registration.end is None
+        )  # fmt: skip
+
+    def _explain(self, attempt: Attempt) -> None:
         """What shows only now why the rebalance began."""
         rebalance, reason = self.group.rebalance, self._reason()
         if rebalance is not None and rebalance.is_unexplained and reason is not None:
@@ -569,6 +581,9 @@ class StartedGroup:
         attempt = self._attempt
         if attempt is not None and attempt.completed is not None and not attempt.failed:
             self._end(attempt, attempt.completed, is_last=True)
+        for waiting in list(self._unanswered.values()):
+            if self._is_taken_up(waiting, place.time_ns):
+                self._accept(waiting, place)
         self._end_served()
         self._remove_lost(place, "removed")
         if self._is_overview and self.group.rebalance is None and self._unserved:
