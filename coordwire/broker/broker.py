@@ -28,7 +28,7 @@ from coordwire.broker.cluster.log_cleaning import schedule
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
-from coordwire.broker.connections.tls_handshakes import accept_tls, listening
+from coordwire.broker.connections.tls_handshakes import accept_tls, close_after, listening
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
@@ -264,23 +264,26 @@ class Broker:
             self._alarm = None
         for server in self._servers.values():
             server.close()
-        await _ended([task for tasks in self._accepting.values() for task in tasks])
-        self._accepting.clear()
-        links = list(self.links)
-        for link in links:
-            link.abort()
-        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
-            if not self.links:
-                break
-            await asyncio.sleep(0)
-        self.links.clear()
-        self._joined.clear()
-        self.turns.clear()
-        self.memory.close()
-        self._servers.clear()
-        self._cluster = None
-        self.faults.bind(None)
-        cluster.close()
+        try:
+            await _ended([task for tasks in self._accepting.values() for task in tasks])
+        finally:  # also where it is cancelled
+            for link in list(self.links):
+                link.abort()
+            try:
+                for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
+                    if not self.links:
+                        break
+                    await asyncio.sleep(0)
+            finally:
+                self._accepting.clear()
+                self.links.clear()
+                self._joined.clear()
+                self.turns.clear()
+                self.memory.close()
+                self._servers.clear()
+                self._cluster = None
+                self.faults.bind(None)
+                cluster.close()
 
     async def reset(self) -> None:
         """Begin again as it was started, at the same addresses and without faults: all connections end.
@@ -324,17 +327,18 @@ class Broker:
                 backlog=_ACCEPTED,
                 start_serving=False,
             )
+            self._servers[number] = server
             bound = [listener for listener in server.sockets if listener.fileno() >= 0]  # else simulated
             if bound and self._tls is not None:
-                self._accepting[number] = [
-                    self.loop.create_task(accept_tls(listening(listener), self._tls, new_link))
-                    for listener in bound
-                ]
+                accepting = self._accepting[number] = []
+                for listener in map(listening, bound):
+                    task = self.loop.create_task(accept_tls(listener, self._tls, new_link))
+                    close_after(task, listener)
+                    accepting.append(task)
             else:
                 await server.start_serving()
                 for listener in bound:  # asyncio accepts as many at once as it lets the system hold
                     listening(listener).close()
-        self._servers[number] = server
         self._ports[number] = server.sockets[0].getsockname()[1]
 
     async def end_node(self, number: int) -> None:

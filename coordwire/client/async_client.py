@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import OrderedDict
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -101,7 +102,7 @@ class Client:
         opening = list(self._opening.values())
         for task in opening:
             task.cancel()
-        await asyncio.gather(*(link.close() for link in links), *opening, return_exceptions=True)
+        await _closed(links, *opening)
 
     async def session(self) -> Session:
         """What the connection to any broker began with: its versions, for one. Raises `ClientError`."""
@@ -221,8 +222,7 @@ class Client:
 
     async def _open(self, address: Address) -> BrokerLink:
         surplus = surplus_links(self._links, self.settings, self.cluster)
-        closing = [self._links.pop(closed).close() for closed in surplus]
-        await asyncio.gather(*closing, return_exceptions=True)
+        await _closed([self._links.pop(address) for address in surplus])
         link = await BrokerLink.open(address, self.settings, self._window, self._received)
         self._links[address] = link
         return link
@@ -242,3 +242,14 @@ class Client:
 
 
 _CLOSED = "the client is closed"
+
+
+async def _closed(links: Iterable[BrokerLink], *opening: asyncio.Task[BrokerLink]) -> None:
+    """End connections, and wait for tasks that end. One that is cancelled ends them at once."""
+    links = list(links)
+    try:
+        await asyncio.gather(*(link.close() for link in links), *opening, return_exceptions=True)
+    except asyncio.CancelledError:
+        for link in links:
+            link.abort()
+        raise

@@ -180,9 +180,15 @@ class BrokerLink:
         closed = BrokerUnreachable(f"{shown_address(self.address)}: the client closed the connection")
         self._end(self._failure or closed)
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        await self._stream.close()
+        try:
+            await asyncio.wait([self._task])
+        finally:  # also where it is cancelled
+            await self._stream.close()
+
+    def abort(self) -> None:
+        """End the connection at once, where there is no time for `close`."""
+        self._fail(BrokerUnreachable(f"{shown_address(self.address)}: the client closed the connection"))
+        self._task.cancel()
 
     # --- sending ---
 

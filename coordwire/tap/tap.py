@@ -27,7 +27,7 @@ from typing import Self
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
 from coordwire.broker.connections.recorded_connection import MOST_REQUESTS, Recording
-from coordwire.broker.connections.tls_handshakes import accept_tls
+from coordwire.broker.connections.tls_handshakes import accept_tls, close_after
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
@@ -203,20 +203,22 @@ class Tap:
         ended = [*self._tasks, *self._accepting.values()]
         for task in ended:
             task.cancel()
-        await asyncio.gather(*ended, return_exceptions=True)
-        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
-            await asyncio.sleep(0)
-        for listener in self._listeners.values():
-            listener.close()
-        self._listeners.clear()
-        self._servers.clear()
-        self._accepting.clear()
-        self.turns.clear()
-        self.memory.close()
-        self.faults.bind(None)
-        self.addresses = self._no_addresses()
-        self.sessions = SessionPartitions()
-        self._loop = None
+        try:
+            await asyncio.gather(*ended, return_exceptions=True)
+            for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
+                await asyncio.sleep(0)
+        finally:  # also where it is cancelled
+            for listener in self._listeners.values():
+                listener.close()
+            self._listeners.clear()
+            self._servers.clear()
+            self._accepting.clear()
+            self.turns.clear()
+            self.memory.close()
+            self.faults.bind(None)
+            self.addresses = self._no_addresses()
+            self.sessions = SessionPartitions()
+            self._loop = None
 
     # --- listeners ---
 
@@ -233,7 +235,8 @@ class Tap:
             self._start(self._serve(listener, broker))
         else:
             clients = accept_tls(listener, self._tls, lambda: TapLink(self, broker).client)
-            self._accepting[broker] = self._task(clients)
+            accepting = self._accepting[broker] = self._task(clients)
+            close_after(accepting, listener)
         if broker not in self.upstream:
             log.debug("%s is for %s", shown_address(local), shown_address(broker))
         return local
@@ -271,13 +274,14 @@ class Tap:
     async def _serve(self, listener: socket.socket, broker: Address) -> None:
         assert self._loop is not None
         server = await self._loop.create_server(
-            lambda: TapLink(self, broker).client, sock=listener, backlog=_ACCEPTED
+            lambda: TapLink(self, broker).client, sock=listener, backlog=_ACCEPTED, start_serving=False
         )
-        listener.listen(_BACKLOG)  # asyncio accepts as many at once as it lets the system hold
-        if self._listeners.get(broker) is listener:
-            self._servers[broker] = server
-        else:
+        if self._listeners.get(broker) is not listener:
             server.close()
+            return
+        self._servers[broker] = server
+        await server.start_serving()
+        listener.listen(_BACKLOG)  # asyncio accepts as many at once as it lets the system hold
 
     # --- for the links ---
 

@@ -32,33 +32,37 @@ def listening(bound: socket.socket) -> socket.socket:
     return duplicate
 
 
+def close_after(accepting: asyncio.Task[None], listener: socket.socket) -> None:
+    """Close a listener when the task that accepts from it has ended, also one that never began."""
+    accepting.add_done_callback(lambda _: listener.close())
+
+
 async def accept_tls(
     listener: socket.socket,
     context: ssl.SSLContext,
     admit: Callable[[], P | None],
     leave: Callable[[P], None] = lambda _: None,
 ) -> NoReturn:
-    """Shake hands with each client of a socket, which is closed at the end; ends by cancellation alone.
+    """Shake hands with each client of a socket, which `close_after` closes; ends by cancellation alone.
 
     admit: gives the protocol of a new connection, None where there are too many. leave: gets the protocol of
     a connection whose handshake failed.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as handshakes:
-        with listener:
-            while True:
-                try:
-                    client, peer = await loop.sock_accept(listener)
-                except OSError as error:
-                    log.warning("no connection was accepted: %s", error)
-                    await asyncio.sleep(_PAUSE)
-                    continue
-                protocol = admit()
-                if protocol is None:
-                    log.warning("closed %s:%d: there are max_connections already", *peer[:2])
-                    client.close()
-                else:
-                    handshakes.create_task(_shake_hands(client, context, protocol, leave))
+        while True:
+            try:
+                client, peer = await loop.sock_accept(listener)
+            except OSError as error:
+                log.warning("no connection was accepted: %s", error)
+                await asyncio.sleep(_PAUSE)
+                continue
+            protocol = admit()
+            if protocol is None:
+                log.warning("closed %s:%d: there are max_connections already", *peer[:2])
+                client.close()
+            else:
+                handshakes.create_task(_shake_hands(client, context, protocol, leave))
 
 
 async def _shake_hands(

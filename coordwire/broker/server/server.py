@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias
 
 from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.connections.other_protocols import reporting
-from coordwire.broker.connections.tls_handshakes import accept_tls, listening
+from coordwire.broker.connections.tls_handshakes import accept_tls, close_after, listening
 from coordwire.broker.server import node_answers
 from coordwire.broker.server.groups import GROUP_REQUESTS, GroupService
 from coordwire.broker.server.link import Handler, ServedApi, ServerCall, ServerLink
@@ -184,13 +184,20 @@ class Server:
             self._groups.start()
         tls = self._tls
         listener = await self._loop.create_server(
-            lambda: ServerLink(self), self._host, self._port, start_serving=tls is None
+            lambda: ServerLink(self), self._host, self._port, start_serving=False
         )
         self._listener = listener
-        if tls is not None:
-            for bound in listener.sockets:
-                accepting = accept_tls(listening(bound), tls, self._admitted, self.leave)
-                self._accepting.add(self.begin(accepting))
+        if tls is None:
+            try:
+                await listener.start_serving()
+            except BaseException:  # it is cancelled
+                await self.stop()
+                raise
+        else:
+            for bound in map(listening, listener.sockets):
+                accepting = self.begin(accept_tls(bound, tls, self._admitted, self.leave))
+                close_after(accepting, bound)
+                self._accepting.add(accepting)
 
     async def stop(self) -> None:
         """End all connections and handshakes; cancel the handlers that wait, and wait for their end. Nothing
