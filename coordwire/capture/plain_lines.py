@@ -11,6 +11,7 @@ bounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ from coordwire.capture.redaction.entry_secrets import (
     is_always_harmless,
     shown_text,
 )
+from coordwire.connection.dialect import Direction
 from coordwire.versions import api_name, omits_client
 
 if TYPE_CHECKING:
@@ -76,21 +78,23 @@ class PlainJsonLines:
         is_answer, seconds = entry.request is not None, time_ns // 1_000_000_000
         api = key << 17 | version << 1 | is_answer
         if api not in self._apis:
-            _add(self._apis, api, self._api_row(entry, key, version), MOST_APIS)
+            _add(self._apis, api, _api_row(entry.direction, key, version), MOST_APIS)
         connection = entry.connection  # whose id is its own for as long as it is kept
         place = connection, entry.flow, entry.capture, *_place_texts(entry)
         _add(self._places, id(connection) | is_answer, place, MOST_PLACES)
         if seconds not in self._seconds:
             _add(self._seconds, seconds, second_texts(seconds), MOST_SECONDS)
 
-    def _api_row(self, entry: FrameEntry, key: int, version: int) -> _native.ApiRow | None:
-        transcribers = find_transcribers(entry.direction, key, version, version)
-        if transcribers is None:
-            return None
-        name = quoted(api_name(key) or "")
-        text = f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
-        is_harmless = is_always_harmless(key, entry.direction)
-        return *transcribers, is_harmless, omits_client(key, version), text
+
+@lru_cache(MOST_APIS)
+def _api_row(direction: Direction, key: int, version: int) -> _native.ApiRow | None:
+    """What the lines of an API have in common, which is the same in all captures."""
+    transcribers = find_transcribers(direction, key, version, version)
+    if transcribers is None:
+        return None
+    name = quoted(api_name(key) or "")
+    text = f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
+    return *transcribers, is_always_harmless(key, direction), omits_client(key, version), text
 
 
 def _add(table: dict[int, V], key: int, row: V, most: int) -> None:

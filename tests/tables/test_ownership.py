@@ -80,7 +80,7 @@ def test_the_command_line_refuses_before_spark_starts(
     [
         ("{", "is not a manifest of this pipeline"),
         ('{"name": "my web app", "icons": []}', "is not a manifest of this pipeline"),
-        ('{"format": 1, "units": {}}', "is of format 1, expected 8"),
+        ('{"format": 1, "units": {}}', "is of format 1, expected 9"),
         ("[" * 5000, "is not a manifest of this pipeline"),
         ('{"format": 8, "units": {}, "removing": {}}', "expected made_by"),
         ('{"format": 8, "made_by": "coordwire pipeline", "units": {"u": 1}, "removing": {}}',

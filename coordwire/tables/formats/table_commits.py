@@ -32,14 +32,18 @@ TRIES = 5
 """How often a commit is tried that conflicts with others', as of a compaction."""
 
 
-def next_log(manifest: Manifest, notes: Notes, dropped: Collection[str]) -> tuple[Notes, TableLog]:
+def next_log(
+    manifest: Manifest, notes: Notes, dropped: Collection[str], staying: Notes
+) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
-    notes: of all units that are complete; dropped: those of them that others replace.
+    notes: of all units that are complete; dropped: those of them that others replace; staying: the others,
+    without the files that they shared with these.
     """
     number = manifest.log.commit + 1
-    retired = [name for unit in dropped for name in notes[unit]["proofs"]]
-    remaining = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in dropped}
+    retired = list(dict.fromkeys(name for unit in dropped for name in notes[unit]["proofs"]))
+    remaining = {unit: {"commit": number} | note for unit, note in staying.items()}
+    added = {name for unit, note in staying.items() for name in note["proofs"].keys() - notes[unit]["proofs"]}
     if not retired and all(note["commit"] < number for note in remaining.values()):
         return remaining, manifest.log
     before = manifest.log
@@ -47,7 +51,7 @@ def next_log(manifest: Manifest, notes: Notes, dropped: Collection[str]) -> tupl
     for unit in dropped:
         for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
             replaced.setdefault(name, []).extend(_row_paths(notes[unit]))
-    return remaining, TableLog(before.format, before.table_id, number, retired, replaced)
+    return remaining, TableLog(before.format, before.table_id, number, retired, replaced, sorted(added))
 
 
 def bring_up(

@@ -5,6 +5,7 @@ units.py          one unit of work to rows
 capture_rows.py   one reading of a capture to the rows of all tables
 engine.py         what runs units: processes of this machine; coordwire.spark has Spark's engines
 ledger.py         which units are complete, and which files are the pipeline's
+file_sharing.py   what becomes of files that units share of which some go
 earlier_captures.py  which units of captures stay whose files are gone in part
 settled_units.py  which units of a chain stay as it grows, and what the next ones go on from
 pruning.py        which files are gone, whose rows a run removes

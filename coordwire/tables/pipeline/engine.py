@@ -44,7 +44,8 @@ TASK = 32 << 20
 
 SMALL, MOST_UNITS = 1 << 20, 100
 """Units of together fewer bytes, or than one of them may have, share a task, up to so many, however many
-workers there are."""
+workers there are; so do those of half a task's, where each worker still has four tasks: small captures of a
+task share files."""
 
 
 class Engine(Protocol):
@@ -64,11 +65,13 @@ def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[
     most = (
         max(TASK, total // (1000 * workers)) if total > 4 * workers * TASK else (total // (4 * workers) + 1)
     )
+    read = (total - len(units) * OPENING) // (4 * workers)
+    small = min(max(SMALL, min(read, TASK // 2)), split_size)
     tasks: list[list[Unit]] = []
     used, before = most, None
     for unit, size in zip(units, cost, strict=True):
         count = len(tasks[-1]) if tasks else MOST_UNITS
-        is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
+        is_small = used + size - (count + 1) * OPENING <= small
         is_last = is_last_of(before, unit)
         is_read_already = is_last or (unit.part.size * workers <= total and is_rest(before, unit))
         if not is_read_already and (count >= MOST_UNITS or (used + size > most and not is_small)):

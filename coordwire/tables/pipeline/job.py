@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any
@@ -32,10 +32,11 @@ from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import ROWS_FORMAT, TABLES, arrow_schema, select_tables
 from coordwire.tables.formats import PARQUET
-from coordwire.tables.formats.table_commits import bring_up, next_log
+from coordwire.tables.formats.table_commits import bring_up, next_log, table_files
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.earlier_captures import EarlierCaptures, check_read
 from coordwire.tables.pipeline.engine import Engine, Progress
+from coordwire.tables.pipeline.file_sharing import separated
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
 from coordwire.tables.pipeline.pruning import (
     gone_paths,
@@ -54,7 +55,7 @@ from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.checkpoints import remove_checkpoints
 from coordwire.tables.storage.folders import Output, open_output
-from coordwire.tables.storage.manifest_file import FORMAT, Notes, TableLog
+from coordwire.tables.storage.manifest_file import LAYOUT, Notes, TableLog
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.storage.unit_attempt import Attempt
@@ -131,9 +132,13 @@ def _locked(
     stale = gone_units(complete, deleted or ()) - captures.staying
     ledger.add_mounts(mount_points(files))
     renamed = renamed_units(complete, names, files) | captures.replaced
-    valid = ledger.remove_orphans(complete, names, files, stale | renamed)
+    valid = ledger.remove_orphans(complete, names, files, stale | renamed, lock.run)
     pruned = sorted(captures.pruned.union(paths_of(complete, stale)))
-    notices = [*lock.notices, *_foreign(ledger.foreign_files(complete)), *pruned_notice(pruned)]
+    notices = [
+        *lock.notices,
+        *_foreign(ledger.foreign_files(complete | ledger.manifest.units)),
+        *pruned_notice(pruned),
+    ]
     todo = [unit for unit in units if unit.name not in valid]
     try:
         engine.run_units(todo, job, progress)
@@ -156,12 +161,16 @@ def _locked(
         replaced |= {unit for unit, note in notes.items() if note["kind"] == FILES} - {files_note["unit"]}
         notes[files_note["unit"]] = files_note
     if format_name == PARQUET:
-        removing = {name: proof for unit in replaced for name, proof in notes[unit]["proofs"].items()}
-        notes = {unit: note for unit, note in notes.items() if unit not in replaced}
+        known = {name: proof for unit in replaced for name, proof in notes[unit]["proofs"].items()}
+        notes = separated(output, notes, replaced, lock.run)
+        named = {name for note in notes.values() for name in note["proofs"]}
+        removing = {name: proof for name, proof in known.items() if name not in named}
         ledger.commit(notes, removing=removing, dropped=replaced)
         ledger.remove(removing)
     else:
-        notes, log = next_log(ledger.manifest, notes, replaced)
+        present = partial(table_files, output, ledger.manifest)
+        staying = separated(output, notes, replaced, lock.run, present)
+        notes, log = next_log(ledger.manifest, notes, replaced, staying)
         ledger.commit(notes, log=log)
         bring_up(output, ledger.manifest, tables, lock.run, create=True)
     ledger.clear_attempts(notes)
@@ -288,7 +297,7 @@ def write_files(
     import pyarrow as pa
 
     rows = _file_rows(files, notes)
-    facts = json.dumps([FORMAT, ROWS_FORMAT, rows])
+    facts = json.dumps([LAYOUT, ROWS_FORMAT, rows])
     unit = sha256(facts.encode()).hexdigest()[:24]
     if unit in complete:
         return complete[unit]

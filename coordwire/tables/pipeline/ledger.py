@@ -22,6 +22,7 @@ from coordwire.records.backend import crc32c
 from coordwire.tables.columns import TABLES
 from coordwire.tables.formats import PARQUET, check_format
 from coordwire.tables.formats.table_commits import table_files
+from coordwire.tables.pipeline.file_sharing import separated
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load, new_notes, note_files
 from coordwire.tables.storage.names import MANIFEST, NOTES, REPORT, is_own_name
@@ -115,12 +116,17 @@ class Ledger:
         clear(self.output, self._names_of(notes))
 
     def remove_orphans(
-        self, notes: Notes, planned: Collection[str], paths: Collection[str], stale: Collection[str] = ()
+        self,
+        notes: Notes,
+        planned: Collection[str],
+        paths: Collection[str],
+        stale: Collection[str] = (),
+        run: str | None = None,
     ) -> Notes:
         """Remove the files of notes that are no longer valid; returns the valid notes.
 
-        planned: the units of this run; paths: its files; stale: units of files that no longer exist. Units of
-        other files stay valid.
+        planned: the units of this run; paths: its files; stale: units of files that no longer exist; run: the
+        run itself. Units of other files stay valid.
         """
         valid = {
             name: note
@@ -135,6 +141,8 @@ class Ledger:
             for name, note in notes.items()
             if "commit" in note or (keeps_captures and note["kind"] == "capture" and name not in stale)
         }
+        remaining = separated(self.output, notes, notes.keys() - remaining.keys(), run)
+        valid = {name: remaining[name] for name in valid}
         doomed, dropped = self._doomed(notes, remaining)
         if doomed or dropped:  # what is removed isn't complete any more
             self.commit(remaining, removing=doomed, dropped=dropped)
@@ -181,8 +189,8 @@ class Ledger:
 
         def is_settled(note: dict[str, Any]) -> bool:
             unit = note["unit"]
-            is_same = unit in notes and notes[unit]["proofs"] == note["proofs"]
-            return is_same or unit in dropped or (unit in notes and going.issuperset(note["proofs"]))
+            replaced = note["proofs"].keys() - notes[unit]["proofs"] if unit in notes else {unit}
+            return unit in dropped or going.issuperset(replaced)
 
         for name, settled in list(note_files(self.output)):
             if all(map(is_settled, settled)):

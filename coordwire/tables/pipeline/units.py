@@ -2,9 +2,10 @@
 
 Strategy: a unit's name is a hash of all that its rows depend on: the files' fingerprints (path, size, time),
 the range, the options, the version of the rows, and the codecs whose libraries are missing, if any. It
-writes Parquet files of its own and then a note that it is complete, with its contents. Rules: run twice,
+writes Parquet files and then a note that it is complete, with its contents. The small captures of a task
+share files, and are complete together; each note says which rows are the unit's. Rules: run twice,
 killed or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing
-is kept between units.
+is kept between units, but for files that they share.
 """
 
 from __future__ import annotations
@@ -47,13 +48,16 @@ from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage.folders import open_output
-from coordwire.tables.storage.manifest_file import FORMAT
-from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.tables.storage.manifest_file import LAYOUT
+from coordwire.tables.storage.parquet_files import UnitFiles, UnitRows
 from coordwire.tables.storage.unit_attempt import Attempt
 
 if TYPE_CHECKING:
     import pyarrow
 
+
+SMALL = 4 << 20
+"""Captures of fewer bytes share files, as they share a task."""
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
@@ -112,7 +116,7 @@ def _values(options: Options) -> dict[str, Any]:
 
 def row_facts(options: Options, tables: Sequence[str]) -> str:
     """A digest of what the rows of all captures depend on besides their files."""
-    facts = json.dumps([FORMAT, ROWS_FORMAT, sorted(tables), _values(options)])
+    facts = json.dumps([LAYOUT, ROWS_FORMAT, sorted(tables), _values(options)])
     return sha256(facts.encode()).hexdigest()[:24]
 
 
@@ -126,7 +130,7 @@ def _name(
     chained: list[Any] = [part.stage, part.after] if part.stage else []
     if part.following:  # units that were saved stay, whatever their names
         chained += [part.following, files[part.following].size, files[part.following].modified]
-    facts = json.dumps([FORMAT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values, *chained])
+    facts = json.dumps([LAYOUT, ROWS_FORMAT, prints, place, origin, kinds, sorted(tables), values, *chained])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -150,19 +154,34 @@ def story_units(
 def run_units(units: Sequence[Unit], job: Job) -> list[dict[str, Any]]:
     """Read the units of a task, write their rows and their notes together; returns the notes that count.
     Raises `UnitFailed`."""
-    unit, works, notes = units[0], list[Work](), []
+    unit, open_files, notes = units[0], list[UnitFiles](), []
     try:
-        attempt = Attempt(open_output(job.out), _task_name(units), job.run)
+        task = _task_name(units)
+        attempt = Attempt(open_output(job.out), task, job.run)
+        shared = UnitFiles(attempt, task)
+        share_files = sum(map(_is_small, units)) > 1
         for together in _read_together(units, job.tables):
             unit, began = together[0], time.monotonic()
-            works = [Work(unit, job, UnitFiles(attempt, unit.name)) for unit in together]
+            works = [
+                Work(unit, job, shared if share_files and _is_small(unit) else UnitFiles(attempt, unit.name))
+                for unit in together
+            ]
+            open_files = [shared, *(work.files for work in works)]
             works[0].run(works)
+            for work in works:
+                if work.files is not shared:
+                    work.files.close()
             seconds = round(time.monotonic() - began, 3)
-            notes += [work.note() | {"seconds": seconds} for work in works]
+            notes += [
+                work.note() | {"seconds": seconds}
+                | ({"ranges": work.written.ranges} if work.files is shared else {})
+                for work in works
+            ]  # fmt: skip
+        shared.close()
         return attempt.publish(notes)
     except BaseException as error:
-        for work in works:
-            work.files.discard()
+        for files in open_files:
+            files.discard()
         if isinstance(error, Exception):
             path, reason = printable(unit.part.path), cause(error)
             raise UnitFailed(reason if path in reason else f"{path}: {reason}") from error
@@ -181,6 +200,12 @@ def _read_together(units: Sequence[Unit], tables: Sequence[str]) -> Iterator[lis
             together = []
         together.append(unit)
     yield together
+
+
+def _is_small(unit: Unit) -> bool:
+    """Whether a unit shares files with others: a small capture that no other goes on from."""
+    part = unit.part
+    return part.kind == "capture" and not part.stage and part.end - part.start < SMALL
 
 
 def is_rest(before: Unit | None, unit: Unit) -> bool:
@@ -261,6 +286,7 @@ class Work:
         self.options = job.options
         self.tables = job.tables
         self.files = files
+        self.written = UnitRows(files)
         self.notices: list[str] = []
         self.chain = ""
         self.is_saved = False
@@ -285,7 +311,7 @@ class Work:
             "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
             "captured": [[*file] for file in own if file.path not in self.lost],
             "share": [part.share, part.shares],
-            "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
+            "files": sorted(self.written.ranges), "rows": dict(self.written.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
             "apis": [[api, refused, count] for (api, refused), count in sorted(self.apis.items())],
@@ -303,23 +329,22 @@ class Work:
                 output = self.files.attempt.output
                 for work, table, batch in CaptureRows(together, self.options, self.tables, output).rows():
                     if table in self.tables:
-                        work.files.add(table, batch)
+                        work.written.add(table, batch)
             else:
                 for table, batch in items[self.unit.kind]():
                     if table in self.tables:
-                        self.files.add(table, batch)
+                        self.written.add(table, batch)
         captured = [file for work in together for file in work.unit.part.captured]
         lost = set[str]().union(*(work.lost for work in together))
         lost.update(file.path for file in captured if was_overwritten(file))
         for work in together:
             work.lost = lost
-            work.close()
+            work.flush()
 
-    def close(self) -> None:
-        """Write what is left, and complete the files."""
+    def flush(self) -> None:
+        """Write what is left."""
         if self._bad_ranges and "quarantine" in self.tables:
-            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
-        self.files.close()
+            self.written.add("quarantine", quarantine_batch(self._bad_ranges))
 
     def quarantine(self, bad_range: Bad) -> None:
         if bad_range.is_lost:
@@ -328,7 +353,7 @@ class Work:
         self.bad_ranges += 1
         self._bad_ranges.append(bad_range)
         if len(self._bad_ranges) >= 256 and "quarantine" in self.tables:
-            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
+            self.written.add("quarantine", quarantine_batch(self._bad_ranges))
             self._bad_ranges.clear()
 
     def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:

@@ -9,8 +9,8 @@ refused.
 from __future__ import annotations
 
 __all__ = [
-    "FORMAT", "Manifest", "Notes", "Proof", "TableLog", "as_proofs", "load", "new_notes", "note_files",
-    "read_notes",
+    "FORMAT", "LAYOUT", "Manifest", "Notes", "Proof", "TableLog", "as_proofs", "load", "new_notes",
+    "note_files", "read_notes",
 ]  # fmt: skip
 
 import json
@@ -25,8 +25,11 @@ from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, is_not
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
-FORMAT = 8
-"""The version of the manifest and of the tables' layout."""
+FORMAT = 9
+"""The version of the manifest; since 9 units share files. One of version 8 is read, and goes on as 9."""
+
+LAYOUT = 8
+"""The version of the tables' layout, which units' names depend on."""
 
 MADE_BY = "coordwire pipeline"
 
@@ -44,15 +47,18 @@ _NOTE: dict[str, _Form] = {
     "quarantined_bytes": int, "bad_ranges": int, "refused": int,
     "captured": [(str, int, str, int, int, int)], "share": (int, int),
     "stage": str, "after": str, "facts": str, "chain": str, "saved": bool, "notices": [str],
+    "ranges": {"": [(int, int)]},
 }  # fmt: skip
 _LATER: dict[str, Any] = {
     "error_codes": [], "commit": 0, "captured": [], "share": [0, 1],
     "stage": "", "after": "", "facts": "", "chain": "", "saved": False, "notices": [],
+    "ranges": {},
 }  # fmt: skip
 """What a note may lack."""
 
 _LOG: dict[str, _Form] = {
     "format": str, "table_id": str, "commit": int, "retired": [str], "replaced": {"": [str]},
+    "added": [str],
 }  # fmt: skip
 """What is in the JSON of a note and of the tables' logs (see `_fits`)."""
 
@@ -63,7 +69,8 @@ class TableLog:
 
     table_id: what identifies the folder's commits; commit: the number of the last one, which the tables
     have or are about to get; retired: the files that go with that commit; replaced: the inputs whose rows
-    they have, by table. A unit's note has the number of its commit, once it belongs to one.
+    they have, by table; added: the files that come with that commit in the place of others, of units of
+    earlier ones. A unit's note has the number of its commit, once it belongs to one.
     """
 
     format: str = "parquet"
@@ -71,6 +78,7 @@ class TableLog:
     commit: int = 0
     retired: list[str] = field(default_factory=list)
     replaced: dict[str, list[str]] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,8 +93,12 @@ class Manifest:
 
     def encode(self) -> bytes:
         """As `load` reads it."""
+        units = {
+            unit: {key: value for key, value in note.items() if key != "files"}  # `proofs` has them
+            for unit, note in self.units.items()
+        }
         form = {
-            "format": FORMAT, "made_by": MADE_BY, "units": self.units, "removing": self.removing,
+            "format": FORMAT, "made_by": MADE_BY, "units": units, "removing": self.removing,
             "mounts": self.mounts,
             **({} if self.log.format == TableLog().format else {"log": asdict(self.log)}),
         }  # fmt: skip
@@ -95,9 +107,15 @@ class Manifest:
     def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
         """The files that commits after that one add to a table, with their sizes, and those they remove."""
         start = f"{table}/"
-        proofs = [note["proofs"] for note in self.units.values() if note.get("commit", 0) > since]
-        adds = {name: proof[0] for files in proofs for name, proof in files.items() if name.startswith(start)}
-        retired = self.log.retired if self.log.commit > since else []
+        is_behind = self.log.commit > since
+        added = {name for name in self.log.added if is_behind and name.startswith(start)}
+        adds = {
+            name: proof[0]
+            for note in self.units.values()
+            for name, proof in note["proofs"].items()
+            if name in added or (note.get("commit", 0) > since and name.startswith(start))
+        }
+        retired = self.log.retired if is_behind else []
         return adds, {name for name in retired if name.startswith(start)}
 
 
@@ -125,6 +143,13 @@ def _fits(form: object, shape: _Form) -> bool:
     return all(map(_fits, form, shape if isinstance(shape, tuple) else shape * len(form)))
 
 
+def _with_files(note: Any) -> Any:
+    """A note of the manifest with its files, which it is written without."""
+    if isinstance(note, dict) and isinstance(note.get("proofs"), dict):
+        return {"files": sorted(note["proofs"])} | note
+    return note
+
+
 def _as_note(unit: object, note: object) -> dict[str, Any]:
     if not isinstance(note, dict) or note.get("unit") != unit or not isinstance(unit, str):
         raise CoordwireError(f"expected the note of unit {unit!r}")
@@ -137,6 +162,7 @@ def _as_note(unit: object, note: object) -> dict[str, Any]:
         and note.get("files") == sorted(proofs) and bool(note["paths"])
         and note["kind"] in ("capture", "segment", "story", "lag", "files")
         and isinstance(note.get("segment"), list | None)
+        and proofs.keys() >= form["ranges"].keys()
     )  # fmt: skip
     if not is_valid:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
@@ -147,6 +173,8 @@ def _as_log(form: object) -> TableLog:
     """The log of tables. Raises `CoordwireError` for what a pipeline never writes."""
     if form is None:
         return TableLog()
+    if isinstance(form, dict):
+        form = {"added": []} | form
     if not isinstance(form, dict) or set(form) != set(_LOG):
         raise CoordwireError(f"expected the log of tables, got {str(form)[:80]}")
     if not (
@@ -169,7 +197,7 @@ def load(output: Output) -> Manifest | None:
         form = None
     if not isinstance(form, dict) or not isinstance(form.get("units"), dict) or "format" not in form:
         raise CoordwireError(f"{path} is not a manifest of this pipeline: choose another --out")
-    if form["format"] != FORMAT:
+    if form["format"] not in (LAYOUT, FORMAT):
         raise CoordwireError(
             f"{path} is of format {str(form['format'])[:20]}, expected {FORMAT}: its tables are of "
             "another version of coordwire; choose another --out"
@@ -177,7 +205,7 @@ def load(output: Output) -> Manifest | None:
     try:
         if form.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
-        units = {unit: _as_note(unit, note) for unit, note in form["units"].items()}
+        units = {unit: _as_note(unit, _with_files(note)) for unit, note in form["units"].items()}
         mounts: Any = form.get("mounts")
         if not _fits(mounts, [str]):
             raise CoordwireError("expected mounts to be a list of paths")

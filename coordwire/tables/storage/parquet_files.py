@@ -3,19 +3,23 @@
 Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
 unit writes files of its own, which appear in their folders when they are complete and were read back (see
 `unit_attempt`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see
-`names`); at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
+`names`); at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have. The small
+units of a task share files: each knows which rows of a file are its own, so that a file can be written again
+without those of a unit that goes (`without_rows`). Few rows are held until more come, since what a row group
+costs does not depend on its rows.
 """
 
 from __future__ import annotations
 
-__all__ = ["TableWriter", "UnitFiles", "read_rows"]
+__all__ = ["TableWriter", "UnitFiles", "UnitRows", "read_rows", "without_rows"]
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from coordwire.errors import CoordwireError
 from coordwire.tables.columns import PARTITIONS
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.names import folder_of, partition_date
@@ -37,6 +41,9 @@ READ_TOGETHER = 65_536
 COMPRESSION = "snappy"
 BUFFER = 1 << 12
 """Bytes that are given to a file's sink together, at least, but for the last."""
+
+HELD, HELD_OF_ALL = 1 << 20, 32 << 20
+"""Bytes of rows that are held for a file, and for all of them, until a row group is made of them."""
 
 WRITTEN_TOGETHER = 8_192
 """Values of a column that its encoder takes at once."""
@@ -67,6 +74,12 @@ class TableWriter:
         """Write rows."""
         self._writer.write_batch(batch)
 
+    def write_together(self, batches: Sequence[pyarrow.RecordBatch]) -> None:
+        """Write batches as one row group."""
+        import pyarrow as pa
+
+        self._writer.write_table(pa.Table.from_batches(batches))
+
     def close(self) -> None:
         """Complete the file; the sink stays open."""
         self._writer.close()
@@ -92,44 +105,79 @@ def read_rows(
         )  # fmt: skip
 
 
+Runs = list[list[int]]
+"""Rows of a file: the first of each run, and the one after its last."""
+
+
+class _OpenFile:
+    """A file being written. rows: that were added to it; pending: those of them that aren't written yet."""
+
+    def __init__(self, name: str, writer: TableWriter) -> None:
+        self.name = name
+        self.writer = writer
+        self.rows = self.pending_bytes = 0
+        self.pending: list[pyarrow.RecordBatch] = []
+
+    def flush(self) -> None:
+        if self.pending:
+            batches, self.pending, self.pending_bytes = self.pending, [], 0
+            self.writer.write_together(batches)
+
+
 class UnitFiles:
-    """The Parquet files of one unit in an attempt."""
+    """The Parquet files of one unit, or of the small ones of a task, in an attempt. unit: what they are named
+    after."""
 
     def __init__(self, attempt: Attempt, unit: str) -> None:
         self.attempt = attempt
         self._unit = unit
-        self._open: dict[tuple[str, str], tuple[TableWriter, str]] = {}
-        self._written: Counter[str] = Counter()
+        self._open: dict[tuple[str, str], _OpenFile] = {}
+        self._pending_bytes = 0
         self.names: list[str] = []
         self.rows: Counter[str] = Counter()
 
-    def add(self, table: str, batch: pyarrow.RecordBatch) -> None:
-        """Rows of a table."""
+    def add(self, table: str, batch: pyarrow.RecordBatch) -> list[tuple[str, int, int]]:
+        """Rows of a table; returns the files that they are in, with the first row and the one after the
+        last."""
         self.rows[table] += batch.num_rows
+        places = []
         for folder, rows in _by_folder(table, batch):
-            writer, name = self._writer(table, folder, rows.schema)
-            self._written[name] += rows.num_rows
-            writer.write_batch(rows)
+            file = self._file(table, folder, rows.schema)
+            places.append((file.name, file.rows, file.rows + rows.num_rows))
+            file.rows += rows.num_rows
+            file.pending.append(rows)
+            file.pending_bytes += rows.nbytes
+            self._pending_bytes += rows.nbytes
+            if file.pending_bytes >= HELD:
+                self._pending_bytes -= file.pending_bytes
+                file.flush()
+            elif self._pending_bytes >= HELD_OF_ALL:
+                self._pending_bytes = 0
+                for open_file in self._open.values():
+                    open_file.flush()
+        return places
 
-    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[TableWriter, str]:
-        writer = self._open.pop((table, folder), None)
-        if writer is None:
+    def _file(self, table: str, folder: str, schema: pyarrow.Schema) -> _OpenFile:
+        file = self._open.pop((table, folder), None)
+        if file is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
             name, sink = self.attempt.open(self._unit, table, folder)
-            writer = TableWriter(sink, schema), name
-        self._open[table, folder] = writer  # the latest used is last
-        return writer
+            file = _OpenFile(name, TableWriter(sink, schema))
+        self._open[table, folder] = file  # the latest used is last
+        return file
 
     def _close(self, key: tuple[str, str]) -> None:
-        writer, name = self._open.pop(key)
+        file = self._open.pop(key)
         try:
-            writer.close()
-            self.attempt.finish(name, self._written.pop(name))
+            self._pending_bytes -= file.pending_bytes
+            file.flush()
+            file.writer.close()
+            self.attempt.finish(file.name, file.rows)
         except BaseException:
-            self._open[key] = writer, name
+            self._open[key] = file
             raise
-        self.names.append(name)
+        self.names.append(file.name)
 
     def close(self) -> None:
         """Complete all files."""
@@ -139,10 +187,67 @@ class UnitFiles:
     def discard(self) -> None:
         """Remove all files of the attempt."""
         self.attempt.discard()
-        for writer, _ in self._open.values():
+        for file in self._open.values():
             with suppress(Exception):  # its file is gone
-                writer.close()
+                file.writer.close()
         self._open.clear()
+
+
+class UnitRows:
+    """The rows of one unit in files that it may share. ranges: which rows of each file are its own."""
+
+    def __init__(self, files: UnitFiles) -> None:
+        self.files = files
+        self.rows: Counter[str] = Counter()
+        self.ranges: dict[str, Runs] = {}
+
+    def add(self, table: str, batch: pyarrow.RecordBatch) -> None:
+        """Rows of a table."""
+        self.rows[table] += batch.num_rows
+        for name, start, end in self.files.add(table, batch):
+            runs = self.ranges.setdefault(name, [])
+            if runs and runs[-1][1] == start:
+                runs[-1][1] = end
+            elif start < end:
+                runs.append([start, end])
+
+
+def without_rows(attempt: Attempt, name: str, staying: Sequence[Sequence[int]]) -> str:
+    """Write those rows of a file that stay to a new file of the attempt, in the same folder; gives its name.
+
+    staying: runs of rows, in order. Raises `CoordwireError` where the file hasn't these rows.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    table, *folders, _ = name.split("/")
+    new_name, sink = attempt.open(name.rpartition("/")[2][:24], table, "/".join(folders))
+    try:
+        with attempt.output.open(name) as stream, pyarrow.parquet.ParquetFile(stream) as file:
+            writer = TableWriter(sink, file.schema_arrow)
+            position = written = 0
+            for batch in file.iter_batches(READ_TOGETHER, use_threads=False):
+                slices = [
+                    batch.slice(
+                        max(start - position, 0), min(end, position + len(batch)) - max(start, position)
+                    )
+                    for start, end in staying
+                    if start < position + len(batch) and end > position
+                ]
+                position += len(batch)
+                written += sum(map(len, slices))
+                if slices:
+                    writer.write_together(slices)
+            writer.close()
+    except pa.ArrowException as error:
+        raise CoordwireError(f"{attempt.output.path(name)} can't be read: {error}") from None
+    expected = sum(end - start for start, end in staying)
+    if written != expected:
+        raise CoordwireError(
+            f"{attempt.output.path(name)} has {position} rows, expected {expected} that stay, got {written}"
+        )
+    attempt.finish(new_name, written)
+    return new_name
 
 
 def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
