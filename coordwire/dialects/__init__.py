@@ -9,7 +9,8 @@ connection.py              a dialect as connections, captures and timelines take
 conversation.py            a recorded connection
 groups.py                  groups in recorded traffic: those of
 started_groups.py          drafts 1 and 2, whose coordinator starts and stops consumers
-draft_registrations.py     (what it knows of a consumer, and when it gives it up), and of
+draft_registrations.py     (what it knows of a consumer, and when it gives it up,
+draft_attempts.py          and what was seen of an attempt of a rebalance), and of
 joined_groups.py           draft 3, whose consumers join
 zookeeper_matching.py      ZooKeeper: what a frame is,
 zookeeper_conversation.py  a recorded connection, and how it is recognised,

@@ -16,7 +16,7 @@ from coordwire.timeline.rebalance import Trigger
 
 
 @dataclass(slots=True)
-class Attempt:
+class DraftAttempt:
     """One attempt of a rebalance. number: in it; stopped: the consumers that got a Stop, or a Start; parts:
     what each shall start; started: the partitions of all Starts; covers: whether these are all that are
     known; answered: the consumers that have; missing: how many of these are missing since; failed: whether it
@@ -38,7 +38,7 @@ class Attempt:
     reasons: list[tuple[Trigger, Seen]] = field(default_factory=list)
 
 
-def leaves_none_out(attempt: Attempt) -> bool:
+def leaves_none_out(attempt: DraftAttempt) -> bool:
     """Whether all known consumers get partitions, which are divided evenly: if one gets two of a topic."""
     for parts in attempt.parts.values():
         topics = [part.topic.partition("/")[0] for part in parts]

@@ -24,7 +24,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
-from coordwire.dialects.draft_attempts import Attempt, leaves_none_out, most_of_a_topic
+from coordwire.dialects.draft_attempts import DraftAttempt, leaves_none_out, most_of_a_topic
 from coordwire.dialects.draft_registrations import SOON_NS, DraftRegistration, ending_of, owned_parts
 from coordwire.timeline.events import Leaving, MemberLeft, TopicPartition
 from coordwire.timeline.evidence import Seen
@@ -65,8 +65,8 @@ class StartedGroup:
         self._owners: dict[str, DraftRegistration] = {}  # of these, those that may have partitions
         self._deadlines: list[tuple[int, int, DraftRegistration]] = []
         self._reasons: list[tuple[Trigger, Seen]] = []
-        self._attempt: Attempt | None = None
-        self._suspended: tuple[Attempt | None, int | None] = None, None  # of the coordinator before
+        self._attempt: DraftAttempt | None = None
+        self._suspended: tuple[DraftAttempt | None, int | None] = None, None  # of the coordinator before
         self._partitions: set[TopicPartition] = set()
         self._series_ns: int | None = None  # when the first attempt of the rebalance began
         self._awaited_ns: int | None = None  # until when an overview's coordinator waits for its consumers
@@ -346,7 +346,7 @@ class StartedGroup:
 
     # --- rebalances ---
 
-    def _leave_attempt(self, attempt: Attempt, registration: DraftRegistration, place: Seen) -> None:
+    def _leave_attempt(self, attempt: DraftAttempt, registration: DraftRegistration, place: Seen) -> None:
         """A coordinator of draft 1 that waits for a consumer's answer gives the attempt up with it."""
         is_awaited = registration.name not in attempt.answered and (
             registration.name in attempt.stopped or registration.end is not None
@@ -363,7 +363,7 @@ class StartedGroup:
         reasons = [reason for reason in self._reasons if reason[0].cause != "unknown"] or self._reasons
         return min(reasons, key=lambda reason: reason[1].time_ns or 0, default=None)
 
-    def _begin(self, place: Seen) -> Attempt:
+    def _begin(self, place: Seen) -> DraftAttempt:
         """The first Stop, or Start, of an attempt."""
         self._remove_lost(place, "removed")
         reason = self._reason()
@@ -374,7 +374,7 @@ class StartedGroup:
         reasons = [*(self._attempt.reasons if self._attempt else ()), *self._reasons][:MOST_REASONS]
         self._reasons.clear()
         number = 1 if self._attempt is None else self._attempt.number + 1
-        attempt = self._attempt = Attempt(place, number, reasons=reasons)
+        attempt = self._attempt = DraftAttempt(place, number, reasons=reasons)
         return attempt
 
     def _stop(self, registration: DraftRegistration, place: Seen) -> None:
@@ -488,7 +488,7 @@ class StartedGroup:
         elif attempt.covers:  # another attempt may follow, without those who can't answer
             attempt.completed = place
 
-    def _end(self, attempt: Attempt, place: Seen, *, is_last: bool = False) -> None:
+    def _end(self, attempt: DraftAttempt, place: Seen, *, is_last: bool = False) -> None:
         if not is_last and self._paid < len(self.group.members):
             attempt.completed = place
             return
@@ -500,7 +500,7 @@ class StartedGroup:
         self.group.end("steady", place)
         self._reasons = self._reasons_since(attempt)
 
-    def _end_without(self, attempt: Attempt) -> None:
+    def _end_without(self, attempt: DraftAttempt) -> None:
         """End an attempt that no other one follows: all have answered, and the coordinator had given the lost
         consumer up before it, earlier than by its pings."""
         if attempt.given_up is None or attempt.completed is None:
@@ -517,20 +517,20 @@ class StartedGroup:
             reason.cause in _JOINS and (place.time_ns or 0) > time_ns for reason, place in self._reasons
         )
 
-    def _reasons_since(self, attempt: Attempt) -> list[tuple[Trigger, Seen]]:
+    def _reasons_since(self, attempt: DraftAttempt) -> list[tuple[Trigger, Seen]]:
         """Why the next rebalance may begin: what came later, and consumers that this one did without."""
         began_ns = attempt.began.time_ns or 0
         left_out = [reason for reason in attempt.reasons if self._is_left_out(reason[0], attempt)]
         return left_out + [reason for reason in self._reasons if (reason[1].time_ns or 0) > began_ns]
 
-    def _is_left_out(self, trigger: Trigger, attempt: Attempt) -> bool:
+    def _is_left_out(self, trigger: Trigger, attempt: DraftAttempt) -> bool:
         registration = self._registrations.get(trigger.member_id or "")
         return (
             trigger.cause in _JOINS and registration is not None
             and registration.name not in attempt.stopped and registration.end is None
         )  # fmt: skip
 
-    def _explain(self, attempt: Attempt) -> None:
+    def _explain(self, attempt: DraftAttempt) -> None:
         """What shows only now why the rebalance began."""
         rebalance, reason = self.group.rebalance, self._reason()
         if rebalance is not None and rebalance.is_unexplained and reason is not None:
