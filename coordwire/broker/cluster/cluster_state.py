@@ -117,18 +117,46 @@ class ClusterState(ClusterFacts):
     ) -> ClusterTopic:
         """Make a topic; the caller has checked that it may be. Raises `OSError`."""
         topic = ClusterTopic(name, topic_id or self.new_uuid(), self.topic_settings(settings))
-        self._grow(topic, partitions, replication_factor, assignments)
-        self.add_topic(topic)
-        self.logs.topic_changed(topic)
+        with self._growing(topic):
+            self._grow(topic, partitions, replication_factor, assignments)
+            self._name(topic)
+            self.replication.topic_changed(topic)
+            self.logs.topic_changed(topic)
+        self._topic_changed(topic)
         return topic
 
     def add_topic(self, topic: ClusterTopic) -> None:
-        """Add a topic with its logs."""
+        """Add a topic that the logs have."""
+        self._name(topic)
+        self.replication.topic_changed(topic)
+        self._topic_changed(topic)
+
+    def _name(self, topic: ClusterTopic) -> None:
         self.topics[topic.name] = topic
         self.topics_by_id[topic.id] = topic
         self.names_by_metric.setdefault(metric_name(topic.name), {})[topic.name] = None
-        self.replication.topic_changed(topic)
-        self._topic_changed(topic)
+
+    def _unname(self, topic: ClusterTopic) -> None:
+        del self.topics[topic.name], self.topics_by_id[topic.id]
+        alike = self.names_by_metric[metric_name(topic.name)]
+        del alike[topic.name]
+        if not alike:
+            del self.names_by_metric[metric_name(topic.name)]
+
+    @contextmanager
+    def _growing(self, topic: ClusterTopic) -> Iterator[None]:
+        """A topic grows, or has the partitions of before; one that had none is not there."""
+        count = len(topic.partitions)
+        try:
+            yield
+        except OSError:
+            self.logs.growth_undone(topic, count)
+            for partition in topic.partitions[count:]:
+                partition.log.delete()
+            del topic.partitions[count:]
+            if not count and topic.id in self.topics_by_id:
+                self._unname(topic)
+            raise
 
     def _grow(
         self, topic: ClusterTopic, count: int, factor: int, assignments: Sequence[Sequence[int]] | None = None
@@ -165,10 +193,11 @@ class ClusterState(ClusterFacts):
         """Grow a topic to `count` partitions. Raises `OSError`."""
         factor = len(topic.partitions[0].replicas)
         known = [partition.replicas for partition in topic.partitions]
-        self._grow(topic, count, factor, [*known, *assignments] if assignments else None)
-        self.replication.topic_changed(topic)
+        with self._growing(topic):
+            self._grow(topic, count, factor, [*known, *assignments] if assignments else None)
+            self.replication.topic_changed(topic)
+            self.logs.topic_changed(topic)
         self._topic_changed(topic)
-        self.logs.topic_changed(topic)
 
     def delete_topic(self, topic: ClusterTopic) -> None:
         """Delete a topic; with an internal one goes what its coordinators know. Raises `OSError`."""
@@ -176,11 +205,7 @@ class ClusterState(ClusterFacts):
             self.groups.delete()
         for partition in topic.partitions if topic.is_internal else ():
             self._unload(partition)
-        del self.topics[topic.name], self.topics_by_id[topic.id]
-        alike = self.names_by_metric[metric_name(topic.name)]
-        del alike[topic.name]
-        if not alike:
-            del self.names_by_metric[metric_name(topic.name)]
+        self._unname(topic)
         for partition in topic.partitions:
             partition.log.delete()
             self.share_partitions.forget(partition)

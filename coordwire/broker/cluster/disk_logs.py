@@ -97,9 +97,9 @@ class LogFlushes:
                 with suppress(RefusedRecords):
                     changed(1)
 
-    def removed(self, topic: ClusterTopic) -> None:
-        """A topic was deleted."""
-        for partition in topic.partitions:
+    def removed(self, topic: ClusterTopic, first: int = 0) -> None:
+        """The partitions of a topic are no more, from this one on."""
+        for partition in topic.partitions[first:]:
             self._timers.cancel(_key(topic, partition.index))
 
 
@@ -297,8 +297,9 @@ class DiskLogs:
 
     def topic_changed(self, topic: ClusterTopic) -> None:
         assert self._flushes is not None
-        self._flushes.settings_changed(topic)
         self._append(self._writer.topic(topic))
+        self._writer.written(topic)
+        self._flushes.settings_changed(topic)
         is_flushed = min(topic.flush_messages, topic.flush_ms) < UNBOUNDED
         if is_flushed or topic.id in self._flushed:
             self._sync()
@@ -306,12 +307,23 @@ class DiskLogs:
 
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         self._append(self._writer.partition(topic, partition))
+        self._writer.partition_written(topic, partition)
 
-    def topic_removed(self, topic: ClusterTopic) -> None:
-        for partition in topic.partitions:
+    def growth_undone(self, topic: ClusterTopic, count: int) -> None:
+        self._forget(topic, count)
+        if not count and self._writer.knows(topic):
+            with suppress(OSError):
+                self._append(self._writer.removed(topic))
+
+    def _forget(self, topic: ClusterTopic, first: int = 0) -> None:
+        """The partitions of a topic are not kept any more, from this one on."""
+        for partition in topic.partitions[first:]:
             self._opened.pop(partition.log, None)
         if self._flushes is not None:
-            self._flushes.removed(topic)
+            self._flushes.removed(topic, first)
+
+    def topic_removed(self, topic: ClusterTopic) -> None:
+        self._forget(topic)
         self._append(self._writer.removed(topic))
         if topic.id in self._flushed:
             self._flushed.discard(topic.id)
@@ -337,6 +349,7 @@ class DiskLogs:
 
     def producer_ids(self, following: int) -> None:
         self._append(self._writer.producer_ids(self._nodes[0], following))
+        self._writer.producer_ids_written(following)
 
     def _append(self, records: list[LogRecord]) -> None:
         if not records:

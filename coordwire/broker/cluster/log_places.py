@@ -28,6 +28,9 @@ class LogPlace(Protocol):
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         """A partition that was there has other replicas, another leader or a new epoch."""
 
+    def growth_undone(self, topic: ClusterTopic, count: int) -> None:
+        """A topic that failed to grow has these partitions as before; 0: it was not made."""
+
     def topic_removed(self, topic: ClusterTopic) -> None:
         """A topic was deleted."""
 
@@ -79,6 +82,9 @@ class MemoryLogs:
         pass
 
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+        pass
+
+    def growth_undone(self, topic: ClusterTopic, count: int) -> None:
         pass
 
     def topic_removed(self, topic: ClusterTopic) -> None:

@@ -1,10 +1,11 @@
 """A cluster as records of `__cluster_metadata`, for restarts and Apache's tools: its topics, and the facts of
 `fact_records`.
 
-Strategy: `MetadataWriter` gives the records for what has changed of a topic since it was last asked; `read`
-puts a log's records together. Rules: of a log that Apache Kafka wrote, records of other types say nothing
-here. A partition's leader epoch is its first one and one more for each change that names a leader, as Kafka
-counts it: a broker that went on below it would write batches that clients of the next one take for truncated.
+Strategy: `MetadataWriter` gives the records for what has changed of a topic since the last that were
+written; `read` puts a log's records together. Rules: what could not be written is given again. Of a log that
+Apache Kafka wrote, records of other types say nothing here. A partition's leader epoch is its first one and
+one more for each change that names a leader, as Kafka counts it: a broker that went on below it would write
+batches that clients of the next one take for truncated.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def read(records: Iterable[LogRecord]) -> MetadataImage:
 
 
 class MetadataWriter:
-    """The records that were written so far, and those to write next."""
+    """The records to write next, after those that were `written`."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._topics = image.topics
@@ -145,17 +146,13 @@ class MetadataWriter:
         messages: list[Message] = []
         known = self._topics.get(topic.id)
         if known is None:
-            known = self._topics[topic.id] = KnownTopic(topic.name, topic.id)
+            known = KnownTopic(topic.name, topic.id)
             messages.append(TopicRecord(name=topic.name, topic_id=topic.id))
         for partition in topic.partitions[: len(known.partitions)]:
             messages += _changed(known, partition)
         for partition in topic.partitions[len(known.partitions) :]:
-            replicas = list(partition.replicas)
-            known.partitions[partition.index] = KnownPartition(
-                replicas, partition.leader, partition.leader_epoch
-            )
             messages.append(_partition(topic.id, partition))
-        own = dict(topic.settings.own)
+        own = topic.settings.own
         for name in known.settings.keys() | own.keys():
             if known.settings.get(name) != own.get(name):
                 messages.append(
@@ -166,12 +163,28 @@ class MetadataWriter:
                         value=own.get(name),
                     )
                 )
-        known.settings = own
         return [log_record(message) for message in messages]
+
+    def written(self, topic: ClusterTopic) -> None:
+        """The records for a topic as it is now are in the log."""
+        known = self._topics.setdefault(topic.id, KnownTopic(topic.name, topic.id))
+        for partition in topic.partitions:
+            before = known.partitions.get(partition.index)
+            known.partitions[partition.index] = _known(before, partition)
+        known.settings = dict(topic.settings.own)
 
     def partition(self, topic: ClusterTopic, partition: ClusterPartition) -> list[LogRecord]:
         """The records for a partition that was written before."""
         return [log_record(message) for message in _changed(self._topics[topic.id], partition)]
+
+    def partition_written(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+        """The records for a partition as it is now are in the log."""
+        known = self._topics[topic.id].partitions
+        known[partition.index] = _known(known[partition.index], partition)
+
+    def knows(self, topic: ClusterTopic) -> bool:
+        """Whether records for a topic are in the log."""
+        return topic.id in self._topics
 
     def removed(self, topic: ClusterTopic) -> list[LogRecord]:
         """The record for a topic that was deleted."""
@@ -182,8 +195,16 @@ class MetadataWriter:
         """The record for another block of producer ids, if one is needed."""
         if following <= self._producer_ids:
             return []
-        self._producer_ids = -(-following // _BLOCK) * _BLOCK
-        return [log_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
+        return [log_record(ProducerIdsRecord(broker_id=node, next_producer_id=_block_end(following)))]
+
+    def producer_ids_written(self, following: int) -> None:
+        """The record that this id needs, if it needs one, is in the log."""
+        if following > self._producer_ids:
+            self._producer_ids = _block_end(following)
+
+
+def _block_end(following: int) -> int:
+    return -(-following // _BLOCK) * _BLOCK
 
 
 def _partition(topic_id: UUID, partition: ClusterPartition) -> PartitionRecord:
@@ -201,16 +222,18 @@ def _partition(topic_id: UUID, partition: ClusterPartition) -> PartitionRecord:
     )
 
 
+def _known(before: KnownPartition | None, partition: ClusterPartition) -> KnownPartition:
+    """A partition as its records say that it is; one without a leader keeps the last that it had."""
+    leader = before.leader if before is not None and partition.leader < 0 else partition.leader
+    return KnownPartition(list(partition.replicas), leader, partition.leader_epoch)
+
+
 def _changed(
     known: KnownTopic, partition: ClusterPartition
 ) -> Iterator[PartitionRecord | PartitionChangeRecord]:
-    """Note how a partition is now, and give the records for what changed."""
+    """The records for what changed of a partition."""
     before = known.partitions[partition.index]
-    now = known.partitions[partition.index] = KnownPartition(
-        list(partition.replicas),
-        before.leader if partition.leader < 0 else partition.leader,
-        partition.leader_epoch,
-    )
+    now = _known(before, partition)
     if now.leader_epoch - before.leader_epoch > _MOST_CHANGES:
         yield _partition(known.id, partition)
     else:

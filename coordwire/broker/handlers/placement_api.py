@@ -155,14 +155,15 @@ def _reassigned(
     error, message = ErrorCode.NONE, ""
     if partition.leader not in replicas:
         error, message = _moved(call, partition, replicas[0])
-        if error:
-            partition.replicas = known
     else:
         try:
             cluster.logs.partition_changed(cluster.topics[topic], partition)
         except OSError as failure:
-            return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
-        cluster.replication.partition_changed(cluster.topics[topic], partition)
+            error, message = ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
+        else:
+            cluster.replication.partition_changed(cluster.topics[topic], partition)
+    if error:
+        partition.replicas = known
     return error, message
 
 

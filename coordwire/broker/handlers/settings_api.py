@@ -396,11 +396,13 @@ def _store(call: ApiCall, kind: int, name: str, known: dict[str, str], settings:
         topic = cluster.topics[name]
         topic.settings.own = settings
         topic.apply_settings()
-        cluster.replication.topic_changed(topic)
         try:
             cluster.logs.topic_changed(topic)
         except OSError as error:
+            topic.settings.own = known
+            topic.apply_settings()
             raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        cluster.replication.topic_changed(topic)
         return
     reason = call.change(setting_records(ConfigResourceType(kind), name, known, settings))
     if reason is not None:
