@@ -69,6 +69,11 @@ def test_what_is_offered_is_what_has_a_handler() -> None:
             assert offered == {3: (0, 13), 15: (1, 3), 16: (0, 5), 18: (0, 5)}
             nameless = await peer.ask(ApiVersionsRequest(), 3)
             assert nameless.error_code == ErrorCode.INVALID_REQUEST
+            named: dict[str, Any] = {"client_software_name": "a", "client_software_version": "1"}
+            half = await peer.ask(ApiVersionsRequest(**named, cluster_id="c"), 5)
+            assert half.error_code == ErrorCode.INVALID_REQUEST
+            whole = await peer.ask(ApiVersionsRequest(**named, cluster_id="c", node_id=7), 5)
+            assert whole.error_code == ErrorCode.NONE
 
     run(main())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.broker.server.link import ServerCall
-from coordwire.broker.settings.offered_versions import names_software, offered_keys
+from coordwire.broker.settings.offered_versions import offered_keys, versions_refusal
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
@@ -31,9 +31,11 @@ from coordwire.messages.metadata import (
 def api_versions(
     request: ApiVersionsRequest, call: ServerCall, offered: Iterable[tuple[int, int, int]]
 ) -> ApiVersionsResponse:
-    """offered: API keys with the first and last version."""
-    if not names_software(request, call.version):
-        return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+    """offered: API keys with the first and last version. Which cluster and node it is, only a handler of
+    Metadata would know: those that the client means are right."""
+    refusal = versions_refusal(request, call.version, request.cluster_id, request.node_id)
+    if refusal is not ErrorCode.NONE:
+        return ApiVersionsResponse(error_code=int(refusal))
     return ApiVersionsResponse(api_keys=offered_keys(offered))
 
 

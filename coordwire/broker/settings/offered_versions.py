@@ -19,18 +19,20 @@ _NAMES_SINCE = 3
 _ANY_NODE = -1
 
 
-def names_software(request: ApiVersionsRequest, version: int) -> bool:
+def _names_software(request: ApiVersionsRequest, version: int) -> bool:
     """Whether a request names its client as Kafka asks for; if not, the answer is INVALID_REQUEST."""
     names = request.client_software_name, request.client_software_version
     return version < _NAMES_SINCE or all(map(_SOFTWARE.fullmatch, names))
 
 
-def versions_refusal(request: ApiVersionsRequest, version: int, cluster_id: str, node: int) -> ErrorCode:
+def versions_refusal(
+    request: ApiVersionsRequest, version: int, cluster_id: str | None, node: int
+) -> ErrorCode:
     """Why ApiVersions is refused; NONE if it is not. A client may say which node of which cluster it means
     (KIP-1242)."""
     meant = request.cluster_id, request.node_id
     is_half = (request.cluster_id is None) != (request.node_id == _ANY_NODE)
-    if not names_software(request, version) or is_half:
+    if not _names_software(request, version) or is_half:
         return ErrorCode.INVALID_REQUEST
     if request.cluster_id is not None and meant != (cluster_id, node):
         return ErrorCode.REBOOTSTRAP_REQUIRED
