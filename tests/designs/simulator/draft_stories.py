@@ -339,11 +339,14 @@ def _is_frozen(story: Story, time: int) -> bool:
 
 
 def _after_trouble(story: Story, time: int) -> bool:
-    """Whether a fault of a coordinator was shortly before."""
-    return any(
-        at - 1_000 <= time <= at + 20_000
-        for at, fault in story.simulated.run.world.faults
+    """Whether a fault of a coordinator was shortly before, or a load: a loaded consumer's session may end
+    though nothing of it has been seen since."""
+    faults = [
+        at for at, fault in story.simulated.run.world.faults
         if any("coordinator" in target for target in fault.targets)
+    ]  # fmt: skip
+    return any(at - 1_000 <= time <= at + 20_000 for at in faults) or any(
+        at <= time <= at + SESSION_MS + LATE_MS for at in story.truth.loaded
     )
 
 
