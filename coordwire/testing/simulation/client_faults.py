@@ -1,6 +1,7 @@
 """Failures that are a client's own: a service can neither cause nor mend them.
 
-Strategy: each is known by what only it leaves: the client's own error, or what went over its connections.
+Strategy: each is known by what only it leaves: the client's own error and where it is from, or what went over
+its connections.
 Rules: none counts for versions of the client in which it was not seen, so that the list ends with its causes;
 `tests/testing/simulation/test_findings.py` repeats them. A failure of the service is never taken for one
 because it has the same checker.
@@ -12,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from traceback import walk_tb
 from typing import NamedTuple
 
 from coordwire.broker.harness import Traffic
@@ -78,23 +80,34 @@ def _process(flow: str) -> str:
     return flow.partition(":")[0]
 
 
-def _has_aborted_though_fenced(failure: BaseException, traffic: Traffic | None) -> bool:
-    return isinstance(failure, AssertionError) and str(failure).startswith(
-        "Invalid state transition TransactionState.FATAL_ERROR"
+def _has_asserted_as_it_was_fenced(failure: BaseException, traffic: Traffic | None) -> bool:
+    """Whether the end of `async with producer.transaction()` has asked for what a fenced producer can't do.
+
+    A service that does so by itself is not excused.
+    """
+    return (
+        isinstance(failure, AssertionError)
+        and str(failure).startswith("Invalid state transition TransactionState.FATAL_ERROR")
+        and any(
+            frame.f_code.co_qualname == "TransactionContext.__aexit__"
+            and frame.f_globals.get("__name__") == "aiokafka.producer.producer"
+            for frame, _ in walk_tb(failure.__traceback__)
+        )
     )
 
 
 _MISREAD = "takes an OffsetFetch with an error for one without offsets"
-_FENCED = "aborts a transaction though it is fenced"
+_FENCED = "ends a transaction by an assertion where it is fenced"
 
 _CLIENT_FAULTS = (
     _ClientFault("aiokafka", (0, 14), _MISREAD, _has_misread_offsets),
-    _ClientFault("aiokafka", (0, 14), _FENCED, _has_aborted_though_fenced),
+    _ClientFault("aiokafka", (0, 14), _FENCED, _has_asserted_as_it_was_fenced),
 )
 
 
 def client_fault(failure: BaseException, traffic: Traffic | None) -> str:
-    """What a client has done to cause a failure, or nothing. traffic: all of the run."""
+    """What a client has done to cause a failure, which has its traceback yet, or nothing. traffic: all of
+    the run."""
     for fault in _CLIENT_FAULTS:
         if _is_used(fault.package, fault.last) and fault.has_caused(failure, traffic):
             return f"{fault.package} {fault.text}"

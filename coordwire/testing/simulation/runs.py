@@ -315,13 +315,14 @@ def _outcome_of(world: SimulatedWorld, keep_frames: bool) -> RunOutcome:
         text = assertion_text(failure.__traceback__, is_outside)
         failure.args = (without_addresses(text),) if text else ()
     traffic = world.kafka.traffic if hasattr(world, "kafka") else None  # which does not keep the world
+    fault = client_fault(failure, traffic)  # which goes by the frames
     return replace(
         outcome,
         failure=failure,
         calls=_calls(failure, keep_frames),
         log_lines=tuple(world.log_lines),
         repeated=tuple(world.repeated),
-        client_fault=client_fault(failure, traffic),
+        client_fault=fault,
         pcapng=None if traffic is None else traffic.pcapng,
         timeline=None if traffic is None else partial(_events, traffic),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,20 +12,23 @@ import pytest
 
 pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from coordwire.messages import OffsetCommitRequest, OffsetFetchRequest, OffsetFetchResponse
 from coordwire.messages.offset_fetch import OffsetFetchRequestTopic
-from coordwire.testing.simulation import SimulatedKafka, SimulatedWorld, Simulation, client_faults
+from coordwire.testing.simulation import (
+    RunOutcome,
+    SimulatedKafka,
+    SimulatedWorld,
+    Simulation,
+    client_faults,
+)
 from coordwire.testing.simulation.checkers import Violation
 from coordwire.testing.simulation.client_faults import client_fault
 from coordwire.testing.simulation.decorator import kafka_simulation
 from coordwire.testing.simulation.faults import parse_plan
 from tests.testing.simulation.service import GROUP, TOPIC, consumer_of, correct_service
 
-ABORTED = AssertionError(
-    "Invalid state transition TransactionState.FATAL_ERROR -> TransactionState.ABORTING_TRANSACTION"
-)
 MISREAD = "20s inject broker-* OffsetFetch error=NOT_COORDINATOR times=1 for 30s; 20s crash orders-1 for 15s"
 
 
@@ -37,9 +42,52 @@ async def restart(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
     await world.caught_up(GROUP, TOPIC)
 
 
+@asynccontextmanager
+async def fenced(bootstrap: str) -> AsyncIterator[AIOKafkaProducer]:
+    """A producer in whose transaction something takes longer than the coordinator gives it."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id="till", transaction_timeout_ms=5_000
+    )
+    await producer.start()
+    try:
+        yield producer
+    finally:
+        await producer.stop()
+
+
+async def late(producer: AIOKafkaProducer) -> None:
+    await producer.send_and_wait(TOPIC, b"tea", partition=0)
+    await asyncio.sleep(30)
+    await producer.send(TOPIC, b"cake", partition=1)  # whose partition is refused while nobody waits
+    await asyncio.sleep(1)
+
+
+async def in_a_context(bootstrap: str) -> None:
+    async with fenced(bootstrap) as producer, producer.transaction():
+        await late(producer)
+
+
+async def by_itself(bootstrap: str) -> None:
+    async with fenced(bootstrap) as producer:
+        await producer.begin_transaction()
+        try:
+            await late(producer)
+            raise ValueError("no price")
+        except ValueError:
+            await producer.abort_transaction()
+
+
+def outcome_of(service: Callable[[str], Coroutine[Any, Any, None]]) -> RunOutcome:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("till", service, kafka.bootstrap)
+        await asyncio.sleep(60)
+
+    return Simulation(test=test, settings={"topics": {TOPIC: 2}}).run(0)
+
+
 def is_seen(monkeypatch: pytest.MonkeyPatch, version: str) -> bool:
     monkeypatch.setattr(client_faults, "version", lambda package: version)
-    return bool(client_fault(ABORTED, None))
+    return bool(outcome_of(in_a_context).client_fault)
 
 
 def test_a_failure_of_the_client_counts_up_to_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +96,18 @@ def test_a_failure_of_the_client_counts_up_to_a_version(monkeypatch: pytest.Monk
     assert not is_seen(monkeypatch, "0.15.0")
     assert not is_seen(monkeypatch, "1.0")
     assert not client_fault(AssertionError("another"), None)
+
+
+def test_a_service_that_ends_a_fenced_transaction_itself_is_not_excused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_faults, "version", lambda package: "0.14.0")
+    text = "AssertionError: Invalid state transition TransactionState.FATAL_ERROR -> "
+    in_context, itself = outcome_of(in_a_context), outcome_of(by_itself)
+    assert in_context.reason == f"{text}TransactionState.COMMITTING_TRANSACTION"
+    assert in_context.client_fault == "aiokafka ends a transaction by an assertion where it is fenced"
+    assert itself.reason == f"{text}TransactionState.ABORTING_TRANSACTION"
+    assert itself.client_fault == ""
 
 
 def test_a_failure_of_the_client_fails_no_test(
