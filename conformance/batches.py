@@ -19,9 +19,9 @@ from typing import Any
 import tests.interop.broker
 from conformance.flaws import FLAWS
 from coordwire.records import batches
+from tests.interop.batch_cases import Case, sized
 from tests.interop.broker import Java
 from tests.interop.maven import CURRENT
-from tests.interop.test_records import Case, sized
 
 Vector = dict[str, Any]
 
