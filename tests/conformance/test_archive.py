@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from tests.interop.cells import as_kafka, kinds, without_tags
 
 Vector = dict[str, Any]
 
+ROOT = Path(__file__).parents[2]
 PART = 5
 """One of so many vectors is read by default."""
 
@@ -134,6 +137,15 @@ def check(rule: dict[str, Any], value: Any) -> None:
     assert not kinds or isinstance(value, kinds)
     assert value in rule.get("enum", [value])
     assert not isinstance(value, str) or re.search(rule.get("pattern", ""), value)
+
+
+def test_unpacking_needs_the_core_alone() -> None:
+    """Whoever has a codec in another language installs no tools of ours."""
+    names = "{name.partition('.')[0] for name in set(sys.modules) - before}"
+    code = f"import sys; before = set(sys.modules); import conformance.__main__; print(*{names})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    ours = {"conformance", "coordwire", "crc32c", "tests"}
+    assert set(run.stdout.split()) - sys.stdlib_module_names <= ours
 
 
 def test_the_allocation_rule_is_stated() -> None:

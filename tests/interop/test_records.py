@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import random
 import struct
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coordwire.messages.control_records import EndTxnMarker
-from coordwire.records import ControlType, Record, batches, control_record, encode_batch
+from coordwire.records import ControlType, Record, batches, control_record
 from coordwire.records.compression import CODECS
+from tests.interop.batch_cases import Case
 from tests.interop.broker import Java
 from tests.interop.conftest import give_up
-from tests.interop.maven import Unavailable
+from tests.interop.maven import CURRENT, Unavailable
 
 pytestmark = pytest.mark.maven
 
@@ -31,45 +30,6 @@ CASES = 1500
 EXACT = ("none", "gzip", "lz4")
 NOW = 1_760_000_000_000
 SIZES = (0, 1, 5, 30, 62, 63, 64, 200, 8190, 8192)
-
-
-@dataclass
-class Case:
-    """A batch: its records, and what `encode_batch` is given of it."""
-
-    records: list[Record]
-    facts: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def data(self) -> bytes:
-        return encode_batch(self.records, **self.facts)
-
-    def encoded(self) -> bytes:
-        """As Records.java wants it."""
-        fact = self.facts.get
-        numbers = struct.pack(
-            ">bb?qqqhi??iqq",
-            fact("magic", 2), CODECS.index(fact("codec", "none")), fact("timestamp_type") == "LogAppendTime",
-            fact("base_offset"), fact("max_timestamp", -1), fact("producer_id", -1),
-            fact("producer_epoch", -1),
-            fact("base_sequence", -1), fact("transactional", False), fact("control", False),
-            fact("partition_leader_epoch", -1), fact("delete_horizon_ms", -1), fact("last_offset", -1),
-        )  # fmt: skip
-        return numbers + written(self.records) + sized(self.data)
-
-
-def sized(data: bytes | None) -> bytes:
-    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
-
-
-def written(records: list[Record]) -> bytes:
-    parts = [struct.pack(">i", len(records))]
-    for record in records:
-        parts += (struct.pack(">qq", record.offset, record.timestamp), sized(record.key), sized(record.value))
-        parts.append(struct.pack(">i", len(record.headers)))
-        for name, value in record.headers:
-            parts += (sized(name.encode()), sized(value))
-    return b"".join(parts)
 
 
 def maybe_bytes(source: random.Random) -> bytes | None:
@@ -152,7 +112,7 @@ def test_kafka_builds_the_same_batches() -> None:
     cases = [case(source) for _ in range(CASES)]
     asked = struct.pack(">i", len(cases)) + b"".join(case.encoded() for case in cases)
     try:
-        answers = BytesIO(Java().pipe(asked, str(PROGRAM)))
+        answers = BytesIO(Java(CURRENT).pipe(asked, str(PROGRAM)))
     except Unavailable as error:
         give_up(error)
     seen = dict.fromkeys(CODECS, 0)

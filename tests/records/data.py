@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,18 @@ from hypothesis import strategies as st
 from coordwire.records import Record, RecordBatch, encode_batch
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors_batches"
+ARCHIVE = Path(__file__).parents[2] / "conformance" / "data"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def lines(name: str) -> Iterator[dict[str, Any]]:
     with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt") as stream:
+        yield from map(json.loads, stream)
+
+
+def archived(family: str) -> Iterator[dict[str, Any]]:
+    """Vectors of the conformance archive."""
+    with lzma.open(ARCHIVE / f"{family}.jsonl.xz", "rt") as stream:
         yield from map(json.loads, stream)
 
 

@@ -15,7 +15,7 @@ from coordwire.errors import CoordwireError, CorruptBatch
 from coordwire.records import Record, UnreadableRange, batches, encode_batch
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches, schema
 
-from .data import lines, record_lists
+from .data import archived, record_lists
 
 EVERYTHING = [*RECORD_COLUMNS, *BATCH_COLUMNS]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def check(data: bytes, max_bytes: int) -> None:
 
 @pytest.mark.parametrize("max_bytes", [1, 200, 8 << 20])
 def test_vectors(max_bytes: int) -> None:
-    for vector in lines("batches"):
+    for vector in archived("batches"):
         check(bytes.fromhex(vector["hex"]), max_bytes)
 
 

@@ -16,7 +16,7 @@ from coordwire.messages.control_records import (
 )
 from coordwire.records import ControlRecord, ControlType, Record, batches, control_record, encode_batch
 
-from .data import lines
+from .data import archived
 
 
 def read(*records: Record) -> list[ControlRecord]:
@@ -54,7 +54,7 @@ def test_the_pages_markers_byte_by_byte() -> None:
 
 def test_vectors() -> None:
     seen = set()
-    for vector in lines("batches"):
+    for vector in archived("batches"):
         expected_facts = [r for r in vector["records"] if "control_type" in r]
         results = [
             record for batch in batches(bytes.fromhex(vector["hex"])) for record in batch.control_records()

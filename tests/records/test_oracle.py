@@ -15,7 +15,7 @@ from coordwire.records.record import read_records
 from coordwire.records.strict import Origin, StrictReader
 from schemas.record_batch import MessageSet, RecordBatch
 
-from .data import DATA, TIMES, lines, record_lists, with_body
+from .data import DATA, TIMES, archived, record_lists, with_body
 
 INT16, INT32 = st.integers(-(2**15), 2**15 - 1), st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -124,7 +124,7 @@ def test_message_sets(records: list[Record], magic: int) -> None:
 
 def test_vectors() -> None:
     seen = 0
-    for vector in lines("batches"):
+    for vector in archived("batches"):
         for batch in batches(bytes.fromhex(vector["hex"])) if vector["codec"] == "none" else ():
             data = bytes(batch.raw)
             told: Container = RecordBatch.parse(data) if batch.magic == 2 else MessageSet.parse(data)
@@ -135,7 +135,7 @@ def test_vectors() -> None:
 
 BODIES = [
     bytes(batch.raw[61:])
-    for vector in lines("batches")
+    for vector in archived("batches")
     if vector["magic"] == 2 and vector["codec"] == "none"
     for batch in batches(bytes.fromhex(vector["hex"]))
     if batch.size < 400

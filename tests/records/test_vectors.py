@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +19,20 @@ from coordwire.capture.reader import Capture
 from coordwire.errors import CoordwireError, CorruptBatch
 from coordwire.records import RecordBatch, batches, record_sets
 
-from .data import again, lines
+from .data import again, archived, lines
 
-VECTORS = list(lines("batches"))
-HOSTILE = list(lines("batches_hostile"))
+VECTORS = list(archived("batches"))
+HOSTILE = list(archived("hostile-batches"))
 CAPTURED = list(lines("captured"))
+ADDRESS = itemgetter("id")
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
-
-
-def label(vector: dict[str, Any]) -> str:
-    return f"{vector['name']}-{vector.get('magic', '')}-{vector.get('codec', '')}"
 
 
 def b64(value: bytes | None) -> str | None:
     return None if value is None else base64.b64encode(value).decode()
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=label)
+@pytest.mark.parametrize("vector", VECTORS, ids=ADDRESS)
 def test_records_and_headers(vector: dict[str, Any]) -> None:
     data = bytes.fromhex(vector["hex"])
     reader = batches(data)
@@ -63,7 +61,7 @@ def check_facts(batch: RecordBatch, facts: dict[str, Any]) -> None:
         assert batch.count == facts["n_records"]
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=label)
+@pytest.mark.parametrize("vector", VECTORS, ids=ADDRESS)
 def test_written_again(vector: dict[str, Any]) -> None:
     for batch in batches(bytes.fromhex(vector["hex"])):
         data = again(batch)
@@ -75,7 +73,7 @@ def test_written_again(vector: dict[str, Any]) -> None:
             assert copy.max_timestamp == batch.max_timestamp
 
 
-@pytest.mark.parametrize("vector", HOSTILE, ids=label)
+@pytest.mark.parametrize("vector", HOSTILE, ids=ADDRESS)
 def test_hostile(vector: dict[str, Any]) -> None:
     verdicts = vector["batches"]
     sound = all(b["ensure_valid"] == "OK" and b["iterate"] == "OK" for b in verdicts)
@@ -87,7 +85,7 @@ def test_hostile(vector: dict[str, Any]) -> None:
     if error is not None:
         assert error.reason
         assert 0 <= error.position <= len(vector["hex"]) // 2
-        assert not vector["name"].endswith("/valid")
+        assert not vector["id"].endswith("/valid")
         return
     assert all(b["ensure_valid"] == "OK" for b in verdicts)
     if vector["kafka"] == "OK" and sound:

@@ -30,8 +30,7 @@ def _drops_its_id(stage: ClientStage, refused: WireExchange, last: WireExchange)
     stage.equal("the member id of the next JoinGroup", first.request.member_id, "")
 
 
-SHORT = {"session_timeout_ms": 1_500, "heartbeat_interval_ms": 300}
-FORGOTTEN: dict[str, Any] = {"is_forgotten": True, **SHORT}
+FORGOTTEN: dict[str, Any] = {"is_forgotten": True}
 """A client may try its id once more: a coordinator that has lost the member refuses it again."""
 
 JOINS, FINDS = ("JoinGroup",), ("FindCoordinator", "JoinGroup")

@@ -444,14 +444,16 @@ def _waits(api: str) -> ClientPlay:
         throttled = _throttled(stage)
         if throttled is None or throttled.answered is None:
             raise Lacking(f"the client sends no {api} of a version with a throttle time")
-        gaps = [
+        gaps = sorted(
             exchange.sent - throttled.answered
             for exchange in stage.wire.exchanges
             if exchange.connection == throttled.connection and exchange.sent >= throttled.answered
-        ]
+        )
         if not gaps:
             raise Lacking(f"the client sends nothing on its connection after {api}")
-        stage.true(min(gaps) >= 1.35, f"a request {min(gaps):.2f} s after an answer that asks to wait 1.5 s")
+        early = [gap for gap in gaps if gap < 1.35][1:]  # one may have been on its way
+        last = f"{max(early, default=0):.2f} s"
+        stage.true(not early, f"requests until {last} after an answer that asks to wait 1.5 s")
 
     return play
 
@@ -463,6 +465,6 @@ for number, api in enumerate(
         f"throttle/wait/{number}",
         KIP_219,
         f"{api}: a throttle time of 1.5 s",
-        "no request on this connection for 1.5 s",
+        "no request on this connection for 1.5 s, but one that was on its way",
         rule="A client that has to wait sends nothing on that connection before.",
     )(_waits(api))

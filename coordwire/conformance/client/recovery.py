@@ -52,6 +52,9 @@ def recovers(
             lambda: any(error in exchange.errors for exchange in stage.sent(api)), f"{api} is sent"
         )
         refused = follows = stage.first(api, error)
+        if is_forgotten:
+            lost = {"member_id": refused.request.member_id}
+            await stage.ask_group("LeaveGroup", 4, members=[lost])
         for step in steps:
             follows = await stage.until_sent(step, follows)
         stage.write("two")
