@@ -1,4 +1,4 @@
-"""Client, broker, server and tap are cancelled at each await of a run: nothing is left, nothing is lost.
+"""Client, broker, server, tap and watch are cancelled at each await: nothing is left or lost.
 
 Strategy: a run without a cancellation counts the awaits of all its tasks; then one run for each of them,
 twice: cancelled when it begins to wait, and when what it waits for has come. A part of a test has one in
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,13 @@ from pathlib import Path
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig, Server
-from coordwire.client import ClientSettings, Scram, connect
+from coordwire.cli.watch import cluster_reader, offsets_follower, open_follower
+from coordwire.cli.watch.problems import Problems
+from coordwire.client import ClientSettings, Scram, connect, connect_sync, settings_of
+from coordwire.coordinator import GroupCoordinator
 from coordwire.messages import (
     FindCoordinatorRequest,
+    HeartbeatRequest,
     ListGroupsRequest,
     ListGroupsResponse,
     MetadataRequest,
@@ -28,7 +33,8 @@ from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tap import Tap
-from tests.cancelled import Work, cancelled_at
+from coordwire.timeline.events import TopicPartition
+from tests.cancelled import Cancellation, CountingRunner, Work, cancelled_at
 from tests.certificates import make_certificate
 
 TOPICS = {"orders": 4}
@@ -147,8 +153,13 @@ def test_a_server(part: int) -> None:
         return ListGroupsResponse()
 
     async def work() -> None:
-        async with Server({ListGroupsRequest: list_groups}) as server, connect(server.bootstrap) as client:
+        coordinator = GroupCoordinator(partitions=1)
+        async with (
+            Server({ListGroupsRequest: list_groups}, coordinator=coordinator) as server,
+            connect(server.bootstrap) as client,
+        ):
             await client.request(ListGroupsRequest(), to="any")
+            await client.request(HeartbeatRequest(group_id="tills"))
 
     asyncio.run(each(work, part))
 
@@ -170,3 +181,43 @@ def test_a_tap(part: int, is_secured: bool, certificate: tuple[Path, Path]) -> N
             await each(work, part, quiet(broker))
 
     asyncio.run(main())
+
+
+@in_parts
+def test_a_watch(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by Ctrl-C, which ends the run that an `asyncio.Runner` has; a second one, the run that closes. One
+    node does not answer, so that there is something to be cancelled at the end."""
+    monkeypatch.setattr(cluster_reader, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(offsets_follower, "_WAIT_MS", 50)
+
+    def watched(at: int, *, is_late: bool = False) -> tuple[int, list[str]]:
+        cancellation = Cancellation(at, is_late=is_late)
+        runner = CountingRunner(cancellation)
+        monkeypatch.setattr(asyncio, "Runner", lambda: runner)
+        ended = "None"
+        try:
+            with open_follower(settings, OrderedDict(), Problems()) as follower:
+                list(follower.items(lambda: False))
+                follower.measure([TopicPartition("orders", 1)])
+                list(follower.items(lambda: False))
+        except asyncio.CancelledError:
+            ended = "cancelled"
+        return cancellation.awaits, runner.left + [f"ended: {ended}"] * (
+            ended != ("cancelled" if at else "None")
+        )
+
+    with Broker.in_thread(topics=TOPICS, nodes=2) as broker:
+        broker.faults.add("Fetch node=2 times=all lose")
+        with connect_sync(broker.bootstrap) as client:
+            client.request(FindCoordinatorRequest(key="tills", key_type=0))  # which makes the log
+        settings = settings_of({}, bootstrap=broker.bootstrap)
+        awaits, found = watched(0)
+        assert not found, found
+        wrong = []
+        for at in range(1 + part, awaits + 1, PARTS):
+            for is_late in (False, True):
+                reached, found = watched(at, is_late=is_late)
+                if reached < at:  # a faster run
+                    found.remove("ended: None")
+                wrong += [f"await {at} of {awaits}{', late' * is_late}: {what}" for what in found]
+    assert not wrong, "\n".join(wrong)

@@ -20,6 +20,7 @@ from coordwire.messages.offset_commit import OffsetCommitRequestPartition, Offse
 from coordwire.records import batches
 from tests.broker.handler_server import TOPIC, At
 from tests.broker.peer import Peer, run
+from tests.cancelled import timers
 
 pytestmark = pytest.mark.usefixtures("only_warnings")
 
@@ -76,6 +77,18 @@ def test_a_log_is_loaded_again() -> None:
         assert [group.group_id for group in listed.groups] == ["tills"]
         with pytest.raises(ValueError, match="ms since 1970"):
             await loaded(0).start()
+
+    run(main())
+
+
+def test_a_taken_address_leaves_no_timer() -> None:
+    async def main() -> None:
+        async with Server({}) as other:
+            server = Server({}, coordinator=quick(), port=other.address[1])
+            before = timers(asyncio.get_running_loop())
+            with pytest.raises(OSError, match="address already in use"):
+                await server.start()
+            assert timers(asyncio.get_running_loop()) == before
 
     run(main())
 

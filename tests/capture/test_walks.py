@@ -130,6 +130,119 @@ def test_wrappings(link: int, six: bool, order: str, monkeypatch: pytest.MonkeyP
         assert result == (walk_counts if len(options) < 16 else 0)
 
 
+def framed(link: int, packets: list[bytes]) -> tuple[bytes, int, int]:
+    """A capture of a link type, with where the record of the last packet but one begins and ends: as a pcap,
+    and Ethernet as a pcapng too, which the link -1 stands for."""
+    if link >= 0:
+        data = build.pcap(packets, link=link)
+        sizes = [RECORD + len(packet) for packet in packets]
+        at = HEADER + sum(sizes[:-2])
+        return data, at, at + sizes[-2]
+    head = build.section() + build.interface()
+    blocks = [build.enhanced(packet, 10**6 + index) for index, packet in enumerate(packets)]
+    at = len(head) + sum(map(len, blocks[:-2]))
+    return head + b"".join(blocks), at, at + len(blocks[-2])
+
+
+@pytest.mark.parametrize(
+    ("link", "six"),
+    [(1, False), (1, True), (113, False), (276, False), (276, True), (101, False), (-1, False)],
+)
+def test_each_byte_of_a_packet(link: int, six: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a byte of a packet or of its record's head says more or less, and where the capture may end."""
+    parts = [build.tcp(flags=build.SYN, seq=99)]
+    parts += [build.tcp(b"%03d" % number, seq=100 + 3 * number, ack=9 + number) for number in range(4)]
+    packets = [wrapped(max(link, 1), part, six=six) for part in parts]
+    if link == 1:  # a tag between the addresses and the protocol
+        packets = [packet[:12] + b"\x81\x00\x00\x07" + packet[12:] for packet in packets]
+    data, start, end = framed(link, packets)
+    assert both(data, monkeypatch) == 4
+    for at in range(start, end):
+        near = {data[at] + 1 & 255, data[at] - 1 & 255, data[at] ^ 128, 0, 255}
+        for value in (set(range(256)) if at < start + HEADER else near) - {data[at]}:
+            both(data[:at] + bytes([value]) + data[at + 1 :], monkeypatch)
+        both(data[:at], monkeypatch)
+
+
+@pytest.mark.parametrize("link", [1, 113, 276, 101])
+def test_each_length_that_was_kept_of_a_packet(link: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for six in (False, True):
+        parts = [build.tcp(flags=build.SYN, seq=99), build.tcp(b"abc", seq=100), build.tcp(b"de", seq=103)]
+        opened, packet, last = (wrapped(link, part, six=six) for part in parts)
+        for size in range(len(packet) + 1):
+            assert both(build.pcap([opened, packet[:size], last], link=link), monkeypatch) <= 2
+
+
+@pytest.mark.parametrize("kind", ["8100", "88a8", "9100", "9200"])
+def test_each_kind_of_a_tag(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = bytes.fromhex(kind) + b"\0\7"
+    packets = [wrapped(1, part, six=False) for part in conversation()]
+    tagged = [packet[:12] + tag + packet[12:] for packet in packets]
+    assert both(build.pcap(tagged), monkeypatch) == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "clock", "walked"),
+    [
+        (build.option(9, b"\0"), 5, 20),  # whole seconds
+        (build.option(9, b"\x0a"), 5, 0),  # parts of a nanosecond
+        (build.option(14, struct.pack("<q", 7)), 5, 20),
+        (build.option(14, struct.pack("<q", 1 << 40)), 5, 0),  # 2^40 seconds are more than 64 bits of ns
+        (build.option(14, struct.pack("<q", 9 * 10**9)), 2**60 // 1000, 0),
+        (b"", (2**63 - 1) // 1000 - 30, 20),
+        (b"", (2**63 - 1) // 1000 + 1, 0),
+    ],
+)
+def test_clocks_of_an_interface(
+    options: bytes, clock: int, walked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [build.enhanced(packet, clock + n) for n, packet in enumerate(map(ethernet, conversation()))]
+    data = build.section() + build.interface(options=options) + b"".join(blocks)
+    assert both(data, monkeypatch) == walked
+
+
+def ethernet(segment: bytes) -> bytes:
+    return wrapped(1, segment, six=False)
+
+
+@pytest.mark.parametrize("nanoseconds", [10**9 - 1, 10**9, 10**9 + 1])
+def test_fractions_of_a_second(nanoseconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    packets = list(map(ethernet, conversation()))
+    data = bytearray(build.pcap(packets, nano=True))
+    at = HEADER + RECORD + len(packets[0]) + 4
+    data[at : at + 4] = struct.pack("<I", nanoseconds)
+    assert both(bytes(data), monkeypatch) <= 20
+
+
+@pytest.mark.parametrize(
+    "interface",
+    [None, 5, (), (1, 0, 1000, 1), (1, 0, 1000, 2, 0), (1, 0, 0, 1, 0), (1, 0, 1000, 1, -1),
+     (-1, 0, 1000, 1, 0), (1 << 32, 0, 1000, 1, 0), (1 << 70, 0, 1000, 1, 0), (1, 0, 10**9 + 1, 1, 0)],
+)  # fmt: skip
+def test_an_interface_is_checked_when_it_is_read(interface: object) -> None:
+    assert native is not None
+    table = FlowTable()
+    first = build.pcap([build.packet(b"ab", seq=1)])
+    next(reassemble(read_segments(read_packets(io.BytesIO(first))), table))
+    block = build.enhanced(build.packet(b"cd", seq=3))
+    for given, taken in ((interface, 0), ((1, 0, 1000, 1, 0), 1)):
+        walk = native.PacketWalk(table.halves, HalfStream, Chunk, False, 1, 16, 1 << 18, 0, [given])
+        assert walk.advance(block, 0, 1)[1] == taken
+
+
+def test_acknowledgements_and_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledgements that fall, repeat and wrap, and a direction that waits while the other goes on."""
+    for numbers in ((5, 9, 7, 7, 9), (0, 0xFFFFFFFF, 3, 0x80000002, 0x80000003), (0x7FFFFFFF, 0xFFFFFFFF, 0)):
+        packets = [build.packet(flags=build.SYN, seq=99)]
+        packets += [build.packet(b"ab", seq=100 + 2 * n, ack=ack) for n, ack in enumerate(numbers)]
+        assert both(build.pcap(packets), monkeypatch) == len(numbers)
+        packets[0:0] = [build.packet(b"answer", back=True, seq=numbers[0])]
+        packets[4:4] = [build.packet(b"late", back=True, seq=numbers[0] + 12)]
+        both(build.pcap(packets), monkeypatch)
+        packets.append(build.packet(b"answer", back=True, seq=numbers[0] + 6))
+        both(build.pcap(packets), monkeypatch)
+
+
 def test_tags_and_other_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = list(conversation())
     tagged = [build.ethernet(build.ipv4(part), tags=2) for part in parts]
@@ -142,6 +255,8 @@ def test_tags_and_other_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lengths_left_to_the_network_card(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [build.ethernet(build.ipv4(one, total=0)) for one in conversation()]
     assert both(build.pcap(parts), monkeypatch) == 20
+    assert both(build.pcapng(parts), monkeypatch) == 20
+    assert both(build.pcap(parts, wire=1 << 16), monkeypatch) == 0
 
 
 def test_sequence_numbers_that_wrap(monkeypatch: pytest.MonkeyPatch) -> None:

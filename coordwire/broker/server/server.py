@@ -180,24 +180,23 @@ class Server:
         if self._listener is not None:
             raise RuntimeError("the server is running")
         self._loop = asyncio.get_running_loop()
-        if self._groups is not None:
-            self._groups.start()
         tls = self._tls
-        listener = await self._loop.create_server(
+        self._listener = await self._loop.create_server(
             lambda: ServerLink(self), self._host, self._port, start_serving=False
         )
-        self._listener = listener
-        if tls is None:
-            try:
-                await listener.start_serving()
-            except BaseException:  # it is cancelled
-                await self.stop()
-                raise
-        else:
-            for bound in map(listening, listener.sockets):
-                accepting = self.begin(accept_tls(bound, tls, self._admitted, self.leave))
-                close_after(accepting, bound)
-                self._accepting.add(accepting)
+        try:
+            if self._groups is not None:
+                self._groups.start()
+            if tls is None:
+                await self._listener.start_serving()
+                return
+        except BaseException:  # also where it is cancelled
+            await self.stop()
+            raise
+        for bound in map(listening, self._listener.sockets):
+            accepting = self.begin(accept_tls(bound, tls, self._admitted, self.leave))
+            close_after(accepting, bound)
+            self._accepting.add(accepting)
 
     async def stop(self) -> None:
         """End all connections and handshakes; cancel the handlers that wait, and wait for their end. Nothing

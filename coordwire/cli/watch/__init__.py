@@ -32,7 +32,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,11 +120,10 @@ def open_follower(
     client = connect(replace(settings, retries=0, request_timeout_ms=timeout_ms))
     with asyncio.Runner() as runner:
         runner.run(client.__aenter__())
-        follower = OffsetsFollower(client, names, problems, runner)
         try:
-            yield follower
-        finally:
-            follower.close()
+            with closing(OffsetsFollower(client, names, problems, runner)) as follower:
+                yield follower
+        finally:  # also where a second Ctrl-C ends the follower's close
             runner.run(client.close())
 
 
