@@ -32,7 +32,7 @@ from uuid import UUID
 from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.message import refused_version
 from coordwire.codec.names import suggestion
-from coordwire.codec.primitives import as_uuid, new
+from coordwire.codec.primitives import as_uuid, new, uuid_text
 from coordwire.codec.walk import layout_of
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 
@@ -294,7 +294,6 @@ def _elementwise(convert_element: Convert, plain: type | None, expected: str) ->
 Convert = Callable[[Any], Any]
 
 _NAN = bytes.fromhex("7ff8000000000000")
-_TO_URL = str.maketrans("+/", "-_")
 _FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass as base64
 
 
@@ -361,7 +360,7 @@ def read_bytes(value: Any) -> bytes:
 def _write_uuid(value: Any) -> str:
     if not isinstance(value, UUID):
         raise wrong("UUID", value)
-    return b2a_base64(value.bytes, newline=False)[:22].decode().translate(_TO_URL)
+    return uuid_text(value)
 
 
 def _read_uuid(value: Any) -> UUID:

@@ -11,7 +11,6 @@ counted. An embedded message is looked up by its path, without a search through 
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -23,6 +22,7 @@ from coordwire.capture.partial_messages import Step, decoded, steps
 from coordwire.capture.printable import Pieces, quoted, shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.primitives import uuid_text
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import Embedded
 from coordwire.enums import has_meaning, meaning
@@ -310,8 +310,7 @@ class MessageLines:
             case bytes():
                 return octets(value, max(min((room - 24) // 2, 32), 8))
             case UUID():
-                text = base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
-                return [(text, "none" if not value.int else "text")]
+                return [(uuid_text(value), "none" if not value.int else "text")]
             case bool():
                 return [("true" if value else "false", "number")]
         return number(cls, field, value)

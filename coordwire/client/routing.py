@@ -14,7 +14,6 @@ elements keep their order; time is linear.
 from __future__ import annotations
 
 import copy
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -23,6 +22,7 @@ from uuid import UUID
 from coordwire.client.errors import RequestFailed
 from coordwire.codec import Message, Response, Struct
 from coordwire.codec.fields import Field
+from coordwire.codec.primitives import uuid_text
 from coordwire.codec.walk import fields_of
 from coordwire.enums import ConfigResourceType, CoordinatorType
 from coordwire.messages import FindCoordinatorRequest
@@ -230,7 +230,7 @@ def _coordinators(request: Any, facts: ApiFacts) -> Iterator[tuple[Place, Target
 
 def _topic_text(topic: str | UUID) -> str:
     """A topic's id as Kafka writes it."""
-    return topic if isinstance(topic, str) else urlsafe_b64encode(topic.bytes).decode().rstrip("=")
+    return topic if isinstance(topic, str) else uuid_text(topic)
 
 
 @cache

@@ -8,6 +8,7 @@ Slices never raise on missing bytes; the position then runs past the end, where 
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from struct import Struct as Compiled
 from typing import Any
@@ -147,6 +148,14 @@ def as_uuid(data: bytes) -> UUID:
     _set(value, "int", _from_bytes(data))
     _set(value, "is_safe", ZERO_UUID.is_safe)
     return value
+
+
+_TO_URL = str.maketrans("+/", "-_")
+
+
+def uuid_text(value: UUID) -> str:
+    """A UUID as Kafka prints it: 22 characters of base64url, without padding (its class Uuid)."""
+    return b2a_base64(value.bytes, newline=False)[:22].decode().translate(_TO_URL)
 
 
 def as_list(value: Any) -> list[Any]:

@@ -18,8 +18,9 @@ another form gives nothing; no length in a value is trusted.
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64encode
 from typing import Literal, NamedTuple
+
+from coordwire.codec.primitives import as_uuid, uuid_text
 
 _ID = "[A-Za-z0-9_-]{21}[AQgw]"
 _PARTS = (
@@ -116,7 +117,7 @@ class _Fields:
         raise _Short
 
     def uuid(self) -> str:
-        return urlsafe_b64encode(self.take(UUID_SIZE)).decode().rstrip("=")
+        return uuid_text(as_uuid(self.take(UUID_SIZE)))
 
     def name(self) -> str:
         size = self.uvarint() - 1

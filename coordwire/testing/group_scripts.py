@@ -18,7 +18,6 @@ in the next heartbeat; the member chooses its id since version 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -26,6 +25,7 @@ from uuid import UUID
 
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.codec import Message
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator import (
     Answer,
     Append,
@@ -451,7 +451,7 @@ class ConsumerScript(GroupScript):
 
     def join(self) -> None:
         number = len(self.joiners)
-        member_id = urlsafe_b64encode(UUID(int=(number + 1) << 64 | 0x4848).bytes).decode().rstrip("=")
+        member_id = uuid_text(UUID(int=(number + 1) << 64 | 0x4848))
         has_own_id = self.recorder.version(ApiKey.CONSUMER_GROUP_HEARTBEAT) >= 1
         member = _ConsumerMember(member_id if has_own_id else "", f"client-{number}", number)
         self._metadata(member)

@@ -6,7 +6,6 @@ subscribe alike), so the decoded values of short messages are remembered, within
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from coordwire.codec import Struct
+from coordwire.codec.primitives import uuid_text
 from coordwire.embedded import Embedded, open_field
 from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from coordwire.timeline.events import TopicPartition
@@ -149,4 +149,4 @@ def _topics_text(topics: tuple[str, ...]) -> str:
 @lru_cache(REMEMBERED)
 def id_text(topic_id: UUID) -> str:
     """A topic's id as Kafka prints it."""
-    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+    return uuid_text(topic_id)

@@ -236,9 +236,9 @@ def test_acknowledgements_that_do_not_fit_are_refused() -> None:
 
 def test_states_are_found_by_their_key() -> None:
     share = Share(1)
-    from coordwire.broker.log.data_folder import short_id
+    from coordwire.codec.primitives import uuid_text
 
-    keys = [f"g:{short_id(share.topic_id)}:0", "g:0", f"g:{short_id(share.topic_id)}:x"]
+    keys = [f"g:{uuid_text(share.topic_id)}:0", "g:0", f"g:{uuid_text(share.topic_id)}:x"]
     answer = share.core.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=keys), 6)
     assert [found.error_code for found in answer.coordinators] == [0, ErrorCode.INVALID_REQUEST, 42]
 

@@ -36,7 +36,7 @@ from coordwire.broker.cluster.metadata_records import (
     read,
 )
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
-from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id, sync_folder
+from coordwire.broker.log.data_folder import DataFolder, DataFolderError, sync_folder
 from coordwire.broker.log.disk_loading import Unsynced, create_log, load_log, read_topic_id, write_topic_id
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.retention import SegmentRules
@@ -45,6 +45,7 @@ from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.settings.released_versions import Feature, features_of
 from coordwire.broker.settings.settings import BadSetting
 from coordwire.codec import Message
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
@@ -147,7 +148,7 @@ class DiskLogs:
         self._flushes: LogFlushes | None = None
         self._flushed: set[UUID] = set()
         """The topics that are flushed, as far as the disk has their settings."""
-        self.cluster_id = short_id(uuid4())
+        self.cluster_id = uuid_text(uuid4())
         try:
             for node in self._nodes:
                 place = path if len(self._nodes) == 1 else path / f"node-{node}"

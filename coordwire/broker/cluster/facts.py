@@ -16,11 +16,11 @@ from coordwire._dataclasses import dataclass
 from coordwire.broker.cluster.fetch_sessions import FetchSessions
 from coordwire.broker.cluster.log_places import LogPlace, MemoryLogs
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic, metric_name
-from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.settings.released_versions import Feature, features_of
 from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
 
@@ -87,7 +87,7 @@ class ClusterFacts:
         self.clock = clock
         self.new_uuid = new_uuid
         self.logs: LogPlace = logs or MemoryLogs()
-        self.cluster_id = cluster_id or short_id(new_uuid())
+        self.cluster_id = cluster_id or uuid_text(new_uuid())
         racks = dict(zip(nodes, self.config.racks, strict=False))
         self.nodes = {node: ClusterNode(node, rack=racks.get(node)) for node in nodes}
         self.topics: dict[str, ClusterTopic] = {}

@@ -17,9 +17,9 @@ from uuid import UUID
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
-from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator import Append
 from coordwire.coordinator.releases import rules_of
 from coordwire.coordinator.share_state import ShareStateConfig, ShareStateShard
@@ -60,7 +60,7 @@ class ShareStateCoordinators:
 
     def partition_of(self, group_id: str, topic_id: UUID, partition: int) -> int:
         """The number of the partition that a share partition's state is in."""
-        return self._topic().partition_for(f"{group_id}:{short_id(topic_id)}:{partition}")
+        return self._topic().partition_for(f"{group_id}:{uuid_text(topic_id)}:{partition}")
 
     def coordinator_of(self, key: str) -> int:
         """The id of the node that coordinates "group:topic id:partition"."""

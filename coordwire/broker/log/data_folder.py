@@ -17,13 +17,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from uuid import UUID, uuid4
+from uuid import uuid4
 
+from coordwire.codec.primitives import uuid_text
 from coordwire.errors import CoordwireError
 from coordwire.segments.names import file_name, topic_partition
 from coordwire.segments.state_files import EPOCHS, METADATA
@@ -43,11 +43,6 @@ _PROPERTY = re.compile(r"\s*([^#!=:\s][^=:\s]*)\s*[=:]\s*(.*?)\s*")
 
 class DataFolderError(CoordwireError):
     """A data folder that this broker cannot use; the reason says what is wrong and what helps."""
-
-
-def short_id(value: UUID) -> str:
-    """An id as Kafka writes it: base 64 for URLs, without padding."""
-    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def write_file(folder: Path, name: str, data: bytes, *, synced: bool = False) -> None:
@@ -133,7 +128,7 @@ class DataFolder:
                     "version": "1",
                     "cluster.id": cluster_id,
                     "node.id": str(node_id),
-                    "directory.id": short_id(uuid4()),
+                    "directory.id": uuid_text(uuid4()),
                 }
                 lines = ["#", *(f"{name}={value}" for name, value in properties.items()), ""]
                 write_file(path, META, "\n".join(lines).encode(), synced=True)

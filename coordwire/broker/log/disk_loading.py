@@ -21,13 +21,14 @@ from itertools import count
 from pathlib import Path
 from uuid import UUID
 
-from coordwire.broker.log.data_folder import DataFolderError, check_partition, short_id, write_file
+from coordwire.broker.log.data_folder import DataFolderError, check_partition, write_file
 from coordwire.broker.log.disk import DiskStorage, OpenSegment
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
 from coordwire.broker.log.retention import FURTHEST, SegmentRules
 from coordwire.broker.log.storage import BatchPlace, BatchTable
+from coordwire.codec.primitives import uuid_text
 from coordwire.errors import DecodeError
 from coordwire.records import RecordBatch, batches
 from coordwire.segments import AbortedTransaction, Segment
@@ -63,7 +64,7 @@ def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0
 
 def write_topic_id(folder: Path, topic_id: UUID) -> None:
     """Say which topic a folder is of. Raises `OSError`."""
-    write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
+    write_file(folder, METADATA, f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode())
 
 
 def read_topic_id(folder: Path) -> UUID | None:

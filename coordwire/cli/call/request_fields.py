@@ -20,7 +20,7 @@ with the nearest name; of a line of decode its body and version count.
 from __future__ import annotations
 
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -30,6 +30,7 @@ from coordwire.cli.call.request_defaults import fresh, switch_of
 from coordwire.codec import Message, Request, Struct
 from coordwire.codec.fields import Field
 from coordwire.codec.names import suggestion
+from coordwire.codec.primitives import uuid_text
 from coordwire.codec.walk import fields_of
 from coordwire.enums import enum_of
 from coordwire.errors import EncodeError
@@ -270,7 +271,7 @@ def _json_default(field: Field, value: Any, version: int) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, UUID):
-        return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+        return uuid_text(value)
     if field.struct is not None and value is not None and not field.array:
         return _completed(field.struct, {}, version)
     return value

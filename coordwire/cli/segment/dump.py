@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file
 from coordwire.cli.segment.files import WatchedSegment, expanded
 from coordwire.cli.segment.json_lines import Lines
 from coordwire.cli.selection.times import Moment, make_absolute, moment, span_of
+from coordwire.codec.primitives import uuid_text
 from coordwire.errors import (
     CodecUnavailable,
     CoordwireError,
@@ -408,8 +408,7 @@ def _epochs(path: Path, base: int) -> Iterator[dict[str, Any]]:
 
 def _metadata(path: Path, base: int) -> Iterator[dict[str, Any]]:
     version, topic_id = read_metadata(read_small(path))
-    text = urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-    yield {"version": version, "topicId": text}
+    yield {"version": version, "topicId": uuid_text(topic_id)}
 
 
 def _camel(name: str) -> str:

@@ -19,7 +19,6 @@ is unknown is shown by its id as Kafka writes it; beyond a number of topics the 
 from __future__ import annotations
 
 import argparse
-import base64
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -32,6 +31,7 @@ from coordwire.capture.named_groups import groups
 from coordwire.capture.redaction.entry_secrets import is_fully_decoded
 from coordwire.codec import Struct
 from coordwire.codec.names import suggestion
+from coordwire.codec.primitives import uuid_text
 from coordwire.codec.walk import FieldSelection, entity_values
 from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
@@ -196,4 +196,4 @@ def _topics(message: Struct, names: OrderedDict[UUID, str]) -> Iterator[str]:
     yield from entity_values(message, "topic_name")
     for number in _TOPIC_IDS.values(message):
         if number.int:
-            yield names.get(number) or base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
+            yield names.get(number) or uuid_text(number)

@@ -6,11 +6,11 @@ epoch; the target is computed again if its epoch is smaller; the member is recon
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from uuid import UUID
 
 from coordwire.codec.declarations import positional
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.members import (
     joining_static_member,
@@ -87,7 +87,7 @@ def _invalid(message: str) -> OperationRefused:
 def new_member_id(rules: ReleaseRules, context: RequestContext) -> str:
     """Make a member id as Apache Kafka does: a UUID in base64 without a hyphen, or a first one."""
     for _ in range(_TRIES):
-        member_id = base64.urlsafe_b64encode(UUID(new_id(context)).bytes).decode().rstrip("=")
+        member_id = uuid_text(UUID(new_id(context)))
         if "-" not in (member_id if rules.member_ids_have_no_hyphens else member_id[0]):
             break
     return member_id

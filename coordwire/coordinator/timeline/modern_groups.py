@@ -9,12 +9,12 @@ take the place of partitions.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+from coordwire.codec.primitives import uuid_text
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.consumer_group import LEFT_FOR_NOW, MemberState
 from coordwire.coordinator.timeline.classic_groups import Rebalances, UnderWay
@@ -324,7 +324,7 @@ class ModernGroups:
         if isinstance(topic_id, str):
             return topic_id
         topic = self._topics().find_id(topic_id)
-        return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic is None else topic.name
+        return uuid_text(topic_id) if topic is None else topic.name
 
     def _joined(self, now: int, group_id: str, kind: Kind, member: _Member, *, rejoined: bool) -> None:
         names, regex = member.wants
