@@ -316,7 +316,9 @@ async def _serve(
         if live:
             broker.record(Receivers(live))
         if advertised:
-            listening = ", ".join(f"{host}:{port}" for host, port in broker.listening)
+            from coordwire.client.settings import shown_address
+
+            listening = ", ".join(map(shown_address, broker.listening))
             print(f"coordwire: listens on {listening}", file=sys.stderr)
         if not options.quiet:
             for line in _introduction(options, broker):
