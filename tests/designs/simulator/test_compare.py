@@ -55,10 +55,31 @@ def test_the_page_and_its_plots_are_those_of_the_command() -> None:
 
 def test_another_figure_in_the_page_is_found() -> None:
     text = compare(0, [2], designs=SOME).text
-    assert len(cells_of(text)) == 10 * 8
+    assert len(cells_of(text)) == 10 * 10
     assert differences(text, text, SOME) == []
     (line,) = differences(text.replace("| 2 | 84 |", "| 2 | 85 |"), text, SOME)
     assert line.endswith("/ 2 / zookeeper: 85, the page has 84")
+
+
+def test_share_and_streams_groups_are_compared() -> None:
+    """Who reads a share group's messages is not simulated: those have no figure."""
+    found = cells_of(compare(1, [2], designs=("share", "streams")).text)
+    plans = {
+        (row, design): cell for (heading, row, design), cell in found.items() if "fault plans" in heading
+    }
+    missing = [
+        {row.partition(",")[0] for (row, name), cell in plans.items() if (name, cell) == (design, "–")}
+        for design in ("share", "streams")
+    ]
+    assert missing[0] - missing[1] == {
+        "messages delivered twice",
+        "messages never delivered",
+        "of them passed over for good",
+    }
+    quiet = {
+        design: cell for (heading, _, design), cell in found.items() if heading.startswith("**Messages of")
+    }
+    assert (quiet["share"], quiet["streams"], quiet["consumer"]) == ("12", "17", "–")
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:

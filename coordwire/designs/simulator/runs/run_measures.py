@@ -278,7 +278,8 @@ class RunMeasures:
     crashed or left. quiet_messages: of a stretch of one session timeout; beyond_quiet: all messages beyond
     that, both None unless more than half of the stretches are without a change: the run is too short then, or
     has too many changes. watches: that ZooKeeper fired. deliveries: of the messages that were stored ten
-    seconds before the end or earlier; None for a run without messages."""
+    seconds before the end or earlier; None for a run without messages, and for share groups, whose members
+    acquire records, which is not simulated."""
 
     duration_ms: int
     assigned_at: int | None
@@ -328,7 +329,7 @@ def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> Run
     for death in observer.deaths:
         death.silent = _silent_since(world, death.node, death.time)
     _find_begins(world, observer, notes)
-    ownership = world.ownership
+    ownership, messages = world.ownership, world.messages
     quiet = traffic.is_mostly_quiet(world.now, _change_times(world))
     return RunMeasures(
         duration_ms=world.now, assigned_at=ownership.assigned_at, duplicated_ms=ownership.duplicated_ms,
@@ -337,7 +338,7 @@ def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> Run
         changes=_changes(world), messages=traffic.messages, watches=traffic.watches,
         quiet_messages=traffic.quiet(world.now) if quiet else None,
         beyond_quiet=traffic.beyond(world.now) if quiet else None,
-        deliveries=None if world.messages is None else world.messages.deliveries(world.now - _LAST_MS),
+        deliveries=None if messages is None or run.shares else messages.deliveries(world.now - _LAST_MS),
     )  # fmt: skip
 
 
