@@ -63,8 +63,8 @@ class PlannedFault:
     duration: int | None = None
 
     def __str__(self) -> str:
-        lasts = "" if self.duration is None else f" for {_written(self.duration)}"
-        return f"{_written(self.at)} {' '.join((self.kind, *self.targets, *self.words))}{lasts}"
+        lasts = "" if self.duration is None else f" for {written_time(self.duration)}"
+        return f"{written_time(self.at)} {' '.join((self.kind, *self.targets, *self.words))}{lasts}"
 
 
 def parse_faults(text: str) -> list[PlannedFault]:
@@ -110,7 +110,8 @@ def parse_time(text: str) -> int | None:
     return None if match is None else round(float(match[1]) * _UNITS[match[2]])
 
 
-def _written(time: int) -> str:
+def written_time(time: int) -> str:
+    """Milliseconds as a plan has them: 250ms, 5s, 2m, 1h."""
     for unit in ("h", "m", "s"):
         if time and time % _UNITS[unit] == 0:
             return f"{time // _UNITS[unit]}{unit}"

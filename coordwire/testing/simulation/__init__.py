@@ -7,7 +7,8 @@
         await world.calm()
         await world.caught_up("bookkeeping", "orders")
 
-    decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
+    decorator.py      kafka_simulation: a test that runs with many seeds
+    report.py         the report of a failure
     runs.py           a run, a run twice, a plan of faults that is shrunk
     given.py          arguments that Hypothesis draws
     summary.py        what all seeds have shown

@@ -15,6 +15,7 @@ broker has in its logs and what processes did, not what clients report.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,12 +29,14 @@ from coordwire.messages.classic_group_records import GroupMetadataKey, GroupMeta
 from coordwire.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
 )
 from coordwire.messages.offset_records import OffsetCommitKey, OffsetCommitValue
 from coordwire.messages.transaction_log import TransactionLogValue
 from coordwire.records import ControlType, RecordBatch, batches
 
 if TYPE_CHECKING:
+    from coordwire.testing.simulation.network import Network
     from coordwire.testing.simulation.world import SimulatedWorld
 
 __all__ = [
@@ -157,7 +160,10 @@ class TwoOwners(Checker):
         for member, places in members.items():
             for place in places:
                 if place in owners:
-                    self.fail(f"{place} is {owners[place]}'s and {member}'s in {group}, {generation}")
+                    name = self.world.observed.process_of
+                    self.fail(
+                        f"{place} is {name(owners[place])}'s and {name(member)}'s in {group}, {generation}"
+                    )
                     return
                 owners[place] = member
 
@@ -193,7 +199,7 @@ class NoProgress(Checker):
                     self._since[key] = offset, world.loop.now
                 elif world.loop.now - known[1] > self.bound:
                     self.fail(
-                        f"{group} has members ({', '.join(sorted(observed.members(group)))}), and has "
+                        f"{group} has members ({observed.processes(group)}), and has "
                         f"committed {place} up to {offset} of {entry.log.last_stable_offset} for "
                         f"{world.loop.now - known[1]:.0f} s without a fault; {world.waiting}"
                     )
@@ -306,10 +312,12 @@ def _offsets_text(offsets: list[int]) -> str:
 class Observed:
     """What the logs of `__consumer_offsets` say. offsets: what each group has committed; groups: their names.
 
-    report: called for each checker's method.
+    report: called for each checker's method; network: whose processes the members are.
     """
 
-    def __init__(self, report: Callable[[str, Any], None]) -> None:
+    def __init__(self, report: Callable[[str, Any], None], network: Network) -> None:
+        self._network = network
+        self._hosts: dict[str, str] = {}
         self.offsets: dict[str, dict[PartitionPlace, int]] = {}
         self.groups: dict[str, None] = {}
         self._classic: dict[str, tuple[int, dict[str, frozenset[PartitionPlace]]]] = {}
@@ -327,6 +335,15 @@ class Observed:
     def members(self, group: str) -> list[str]:
         """The ids of a group's members."""
         return list(self._classic[group][1] if group in self._classic else self._consumer.get(group, ()))
+
+    def processes(self, group: str) -> str:
+        """The processes whose a group's members are, as text: "till-1, till-2"."""
+        counts = Counter(map(self.process_of, self.members(group)))
+        return ", ".join(name if n == 1 else f"{name} ({n} members)" for name, n in sorted(counts.items()))
+
+    def process_of(self, member_id: str) -> str:
+        """The process whose a member is, or its id."""
+        return self._network.by_address.get(self._hosts.get(member_id, ""), member_id)
 
     def _appended(self, entry: ClusterPartition, size: int) -> None:
         index, log = entry.index, entry.log
@@ -360,6 +377,7 @@ class Observed:
             if not isinstance(value, GroupMetadataValue):
                 self._classic.pop(key.group, None)
                 return
+            self._hosts |= {member.member_id: member.client_host.lstrip("/") for member in value.members}
             members = {
                 member.member_id: _assigned(member.assignment)
                 for member in value.members
@@ -367,6 +385,8 @@ class Observed:
             }
             self._classic[key.group] = value.generation, members
             self._report("assigned", (key.group, value.generation, members))
+        elif isinstance(value, ConsumerGroupMemberMetadataValue):
+            self._hosts[key.member_id] = value.client_host.lstrip("/")
         elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
             self.groups[key.group_id] = None
             members = self._consumer.setdefault(key.group_id, {})

@@ -13,15 +13,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import platform
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +25,12 @@ from coordwire.testing.fault_plans import PlannedFault
 from coordwire.testing.simulation.checkers import CHECKERS, Checker
 from coordwire.testing.simulation.faults import DrawnFaults
 from coordwire.testing.simulation.kafka import SimulatedKafka
+from coordwire.testing.simulation.report import report_of
 from coordwire.testing.simulation.runs import (
     Nondeterminism,
-    RunOutcome,
     Simulation,
     hash_seed_of,
     is_hash_seed_of,
-    plan_text,
     read_faults,
 )
 from coordwire.testing.simulation.summary import RunSummary
@@ -48,21 +41,6 @@ __all__ = ["FIXTURE", "RunOptions", "SimulationFailed", "kafka_simulation"]
 
 FIXTURE = "kafka_simulation_options"
 """The fixture by which the pytest plugin gives a test its options."""
-
-_LOG_LINES = 60
-_SHOWN_LINES = 12
-"""So many lines of the log, and of the groups, are shown where a file has all of them."""
-
-_HEAD = "── "
-"""Before the name of a group, where its story begins."""
-
-_CLOCK = re.compile(r"(?<!\S)(\d\d):(\d\d):(\d\d\.\d{3})(?!\S)")
-
-_CHATTER = re.compile(r"[\s\d.]+ \S+ +INFO +(?:aiokafka|kafka)\b")
-"""What a client logs of its usual work, which the groups show too."""
-
-_PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
-"""Those that a report names, if they are in use: what a seed does depends on their versions."""
 
 _Function = Callable[..., Coroutine[Any, Any, object] | None]
 """None is what `@given` declares."""
@@ -291,7 +269,7 @@ def _run_block(
             continue
         if summary.note(outcome, known):
             shrunk = simulation.shrink(outcome)
-            report = summary.reports[outcome.cause] = _report(outcome, shrunk, options)
+            report = summary.reports[outcome.cause] = report_of(outcome, shrunk, options)
             if options.is_debugged:
                 debugged = replace(simulation, faults=shrunk.plan).run(seed, keep_frames=True)
                 frames = None if debugged.failure is None else debugged.failure.__traceback__
@@ -305,141 +283,3 @@ def _blocks(seeds: Iterable[int], jobs: int) -> list[list[int]]:
         blocks.setdefault(hash_seed_of(seed), []).append(seed)
     size = -(-sum(map(len, blocks.values())) // jobs)
     return [block[at : at + size] for block in blocks.values() for at in range(0, len(block), size)]
-
-
-def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
-    """What a person needs to understand a failure."""
-    lines = [f"seed {failed.seed} fails: {failed.kind[-1]}, after {shrunk.seconds:.1f} s of virtual time"]
-    lines += [
-        "",
-        shrunk.reason,
-        "",
-        *_calls_and_plan(failed, shrunk),
-        *_values(shrunk),
-        "",
-        *_commands(failed, shrunk, options),
-    ]
-    story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
-    parts = {
-        "Records that were processed more than once": [*shrunk.repeated],
-        "The groups, in seconds of virtual time": [*map(_in_seconds, story)],
-        "The log": [*shrunk.log_lines],
-    }
-    if options.folder is None:
-        lines += [line for title, content in parts.items() for line in _part(title, content, _LOG_LINES)]
-        return "\n".join(lines)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    path = options.folder / f"seed-{failed.seed}.txt"
-    for title, content in parts.items():
-        short_content = [line for line in _concerned(content, shrunk.reason) if not _CHATTER.match(line)]
-        lines += _part(title, short_content, _SHOWN_LINES, options.width)
-    all_lines = [line for part in parts.items() for line in _part(*part, len(part[1]))]
-    path.write_text("\n".join([*lines, *all_lines]))
-    lines += ["", "All of it:", f"    {path}"]
-    if options.folder is not None and shrunk.pcapng is not None:
-        path = options.folder / f"seed-{failed.seed}.pcapng"
-        path.write_bytes(shrunk.pcapng())
-        lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
-    return "\n".join(lines)
-
-
-def _concerned(lines: list[str], reason: str) -> list[str]:
-    """The stories of the groups that a reason names; all lines, if there are none."""
-    stories, is_named = [], False
-    for line in lines:
-        if line.startswith(_HEAD):
-            name = line.removeprefix(_HEAD).partition(" ")[0]
-            is_named = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", reason) is not None
-        if is_named:
-            stories.append(line)
-    return stories or lines
-
-
-def _in_seconds(line: str) -> str:
-    """A line of a story with the seconds that log and faults have, in place of the time of day."""
-    return _CLOCK.sub(lambda clock: f"{_seconds_of(*clock.groups()):12.3f}", line)
-
-
-def _seconds_of(hours: str, minutes: str, seconds: str) -> float:
-    return int(hours) * 3_600 + int(minutes) * 60 + float(seconds)
-
-
-def _part(title: str, content: list[str], count: int, width: int | None = None) -> list[str]:
-    """The last lines of a part of the report, cut to a width."""
-    if not content:
-        return []
-    note = f", the last {count} of {len(content)} lines" if len(content) > count else ""
-    return ["", f"{title}{note}:", *(f"    {_cut(line, width)}" for line in content[-count:])]
-
-
-def _cut(line: str, width: int | None) -> str:
-    return line if width is None or len(line) <= width else f"{line[: width - 2]} …"
-
-
-def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:
-    lines = [*shrunk.calls.rstrip().splitlines(), ""] if shrunk.calls else []
-    count = len(shrunk.plan)
-    if not failed.plan:
-        return [*lines, "No fault happened."]
-    if not count:
-        return [*lines, "It fails without any fault, too."]
-    faults_text = "this fault" if count == 1 else f"these {count} faults"
-    if failed.plan and shrunk.unfaulted:
-        lines += [f"Without any fault it fails, too, by {shrunk.unfaulted}", ""]
-    alone = f" alone, of {len(failed.plan)}" if count < len(failed.plan) else ""
-    return [*lines, f"With {faults_text}{alone}:", "", plan_text(shrunk.plan, "    ").rstrip()]
-
-
-def _values(shrunk: RunOutcome) -> list[str]:
-    """The arguments that were drawn."""
-    if not shrunk.values:
-        return []
-    lines = [
-        line if line == own else f"{line} (the seed draws {own.partition(' = ')[2]})"
-        for line, own in zip(shrunk.values, shrunk.own_values or shrunk.values, strict=True)
-    ]
-    return ["", "With these values:", "", *(f"    {line}" for line in lines)]
-
-
-def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> list[str]:
-    """How the seed runs again, and with what it gives the same bytes."""
-    lines = []
-    if options.command:
-        lines += ["To run it again:", f"    {options.command} --kafka-seeds {failed.seed}"]
-        if shrunk.plan:
-            text = "; ".join(map(str, shrunk.plan))
-            lines.append("and with the faults above alone:")
-            lines.append(f"    {options.command} --kafka-seeds {failed.seed} --kafka-faults '{text}'")
-        lines.append("")
-    packages = (*_PACKAGES, "hypothesis") if shrunk.values else _PACKAGES
-    lines.append(f"This was {', '.join(_versions(options.code, packages))}.")
-    if not is_hash_seed_of(failed.seed):
-        prefix = "" if sys.version_info >= (3, 12) else "setarch -R with "
-        lines.append(
-            "Its order of hashes was this process's own: run again, a test in which sets of texts are gone "
-            "through may pass, or fail otherwise. "
-            f"It has its own under pytest, or {prefix}PYTHONHASHSEED={hash_seed_of(failed.seed)}."
-        )
-    return lines
-
-
-def _versions(code: Path | None, packages: Iterable[str] = _PACKAGES) -> list[str]:
-    """What a seed's bytes depend on: the commit of the code, if git knows it, Python, and packages."""
-    versions = [f"Python {platform.python_version()}"]
-    for name in packages:
-        if name.replace("kafka-python", "kafka") in sys.modules:
-            with suppress(PackageNotFoundError):
-                versions.append(f"{name} {version(name)}")
-    commit, status = _git(code, "rev-parse", "--short=12", "HEAD"), _git(code, "status", "--porcelain")
-    if commit:
-        versions.insert(0, f"commit {commit.strip()}{' with changes' if status else ''}")
-    return versions
-
-
-def _git(folder: Path | None, *arguments: str) -> str:
-    """What git says, or nothing."""
-    command = ["git", "-C", str(folder or "."), *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""

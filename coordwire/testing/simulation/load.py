@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Generic, TypeVar
 
-from coordwire.testing.fault_plans import PlannedFault, parse_time
+from coordwire.testing.fault_plans import PlannedFault, parse_time, written_time
 
 __all__ = ["LOADS", "Load", "PacedItems"]
 
@@ -92,7 +92,8 @@ class Load:
         random = Random(f"load/{name}/{self._seed}")
         part, burst = random.choice(_PACES), random.choice(_BURSTS)
         if part is not None:
-            words = f"{max(round(every * part * burst * 1000), 1)}ms", *((str(burst),) if burst > 1 else ())
+            pause = written_time(max(round(every * part * burst * 1000), 1))
+            words = pause, *((str(burst),) if burst > 1 else ())
             self._add(PlannedFault(int(self._now() * 1000), "load", (name,), words))
 
     def _add(self, fault: PlannedFault) -> None:

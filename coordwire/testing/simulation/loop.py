@@ -58,12 +58,13 @@ class LoopProcess:
     """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; on_step: called
     with a task after each of its steps; is_halted: one of these, so that the loop asks but once.
 
-    signal_handlers: what signals call, by their numbers.
+    signal_handlers: what signals call, by their numbers; name: as reports have it.
     """
 
-    __slots__ = ("is_frozen", "is_gone", "is_halted", "on_step", "postponed", "signal_handlers")
+    __slots__ = ("is_frozen", "is_gone", "is_halted", "name", "on_step", "postponed", "signal_handlers")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         self.is_halted = self.is_frozen = self.is_gone = False
         self.postponed: deque[events.Handle] = deque()
         self.on_step: Callable[[SimulatedTask], None] | None = None
@@ -383,7 +384,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if task.process and not task.process.is_gone and (not processes or task.process in processes)
         ]  # fmt: skip
         tasks = [task for task in tasks if is_own(task)] or tasks
-        names = [f"{task.get_name()} ({place_of(task)})" for task in tasks]
+        names = [f"{task.get_name()}{_owner(task)} ({place_of(task)})" for task in tasks]
         return f"these tasks wait: {', '.join(names[:10]) or 'none'}"
 
     def stop(self) -> None:
@@ -546,6 +547,12 @@ def is_own(task: SimulatedTask) -> bool:
 
 def _is_own_file(name: str) -> bool:
     return is_outside(name) and "site-packages" not in name
+
+
+def _owner(task: SimulatedTask) -> str:
+    """Whose a task is, where its name does not say it."""
+    name = task.process.name if task.process is not None else ""
+    return "" if name in ("", task.get_name()) else f" of {name}"
 
 
 def place_of(task: SimulatedTask) -> str:

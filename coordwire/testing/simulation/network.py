@@ -414,6 +414,11 @@ class Network:
         machine = self.machines[name] = Host(name, f"10.0.{number >> 8}.{number & 255}")
         return machine
 
+    @property
+    def by_address(self) -> dict[str, str]:
+        """The names of machines."""
+        return {machine.address: name for name, machine in self.machines.items()}
+
     def address_of(self, name: str) -> str | None:
         machine = self.machines.get(name)
         if machine is not None:

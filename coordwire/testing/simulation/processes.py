@@ -48,7 +48,7 @@ class SimulatedProcess(LoopProcess):
     __slots__ = ("ended", "main", "service", "tasks")
 
     def __init__(self, service: Service | None) -> None:
-        super().__init__()
+        super().__init__("test" if service is None else service.name)
         self.service = service
         self.ended: asyncio.Future[None] | None = None
         """Done when it is gone."""

@@ -72,7 +72,8 @@ class RunOutcome:
     failed, the last two as functions that make them; repeated: the records that it marked as processed more
     than once; client_fault: what a client has done to cause it, if that is known; unfaulted: the reason of a
     failure without any fault, if that is another one. values: those of a test with `@given`, as lines;
-    own_values: those that the seed draws, where they were shrunk.
+    own_values: those that the seed draws, where they were shrunk. unawaited: coroutines that nothing
+    awaited, where something else failed.
     """
 
     seed: int
@@ -88,6 +89,7 @@ class RunOutcome:
     unfaulted: str = ""
     values: tuple[str, ...] = ()
     own_values: tuple[str, ...] = ()
+    unawaited: tuple[str, ...] = ()
     lines: tuple[str, ...] | None = None
     pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
@@ -323,16 +325,30 @@ def _outcome_of(world: SimulatedWorld, keep_frames: bool) -> RunOutcome:
         log_lines=tuple(world.log_lines),
         repeated=tuple(world.repeated),
         client_fault=fault,
+        unawaited=tuple(world.unawaited),
         pcapng=None if traffic is None else traffic.pcapng,
-        timeline=None if traffic is None else partial(_events, traffic),
+        timeline=None if traffic is None else partial(_events, traffic, world.network.by_address),
     )
 
 
-def _events(traffic: Traffic) -> list[Any]:
-    """The events of groups."""
+def _events(traffic: Traffic, processes: Mapping[str, str]) -> list[Any]:
+    """The events of groups, whose members have the names of their processes, by address, in place of client
+    ids."""
     from coordwire.timeline import timeline  # what no failure asks for is not loaded
+    from coordwire.timeline.events import MemberJoined
 
-    return [*timeline(traffic.entries())]
+    events: list[Any] = [*timeline(traffic.entries())]
+    names = {
+        event.member_id: processes.get(event.host.partition(":")[0], event.client_id)
+        for event in events
+        if isinstance(event, MemberJoined) and event.host is not None
+    }
+    return [
+        replace(event, client_id=names[event.member_id])
+        if hasattr(event, "client_id") and getattr(event, "member_id", None) in names
+        else event
+        for event in events
+    ]
 
 
 def _calls(failure: BaseException, keep_frames: bool) -> str:

@@ -97,11 +97,15 @@ class RunSummary:
         return texts
 
     def __str__(self) -> str:
-        parts = [f"{self.seeds} seeds"]
-        parts += [f"{kind} {count} times" for kind, count in self.faults.most_common()]
-        parts += [f"{name} in {count} seeds" for name, count in self.reached.items()]
+        parts = [f"{self.seeds} seed{'s' * (self.seeds != 1)}"]
+        parts += [f"{kind} {_times(count)}" for kind, count in self.faults.most_common()]
+        parts += [f"{name} in {count} seed{'s' * (count != 1)}" for name, count in self.reached.items()]
         parts += [f"known: {pattern!r} in seeds {_names(seeds)}" for pattern, seeds in self.known.items()]
         return "; ".join(parts)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _names(seeds: Sequence[int]) -> str:

@@ -105,10 +105,12 @@ class SimulatedWorld:
         self.marks: dict[PartitionPlace, dict[int, str]] = {}
         self._visits: dict[tuple[PartitionPlace, int], list[str]] = {}
         self.failure: BaseException | None = None
+        self.unawaited: list[str] = []
+        """Coroutines that nothing has awaited, where something else has failed."""
         self.is_over = False
         self._looks = self._looks_in = 0
         self.graveyard: list[SimulatedProcess] = []
-        self.observed = Observed(self._report)
+        self.observed = Observed(self._report, self.network)
         self._faults = list(faults) if not isinstance(faults, DrawnFaults) else faults
         self._settings = dict(settings or {})
         self._random = Random(f"bytes/{seed}")
@@ -266,7 +268,7 @@ class SimulatedWorld:
                 f"{place} up to {offset} of {end}" for place, offset, end in self._offsets(group, topics)
                 if offset < end
             ]  # fmt: skip
-            members = ", ".join(sorted(self.observed.members(group)))
+            members = self.observed.processes(group)
             raise Violation(
                 "caught_up",
                 f"{group} has not committed all records {within:g} s after the last fault, but "
@@ -449,8 +451,10 @@ class SimulatedWorld:
             with noted_coroutines() as texts, redirect_stdout(Printed(self._lines, sys.stdout)):
                 Context().run(self.loop.run_until_complete, self._main(test))
                 gc.collect()
-            if texts:
-                raise Violation("NeverAwaited", f"no await for {'; '.join(dict.fromkeys(texts))}")
+            unawaited = [*dict.fromkeys(texts)]
+            if unawaited and self.failure is None:
+                raise Violation("NeverAwaited", f"no await for {'; '.join(unawaited)}")
+            self.unawaited = unawaited
         except Exception as error:
             if self.failure is None:
                 self.failure = error
@@ -489,6 +493,7 @@ class SimulatedWorld:
         try:
             await test(self.kafka, self)
             self.driver.finish()
+            self._lines.add("world", "TEST", "it has returned; what follows is the end of its processes")
             if self._services:
                 await (come_to_rest(self) if self.cooldown is None else asyncio.sleep(self.cooldown))
             for service in self._services.values():

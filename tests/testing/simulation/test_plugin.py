@@ -85,7 +85,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         text=True,
         check=False,
     )
-    assert {path.name for path in (folder / "captures").iterdir()} == {"seed-2.pcapng", "seed-2.txt"}
+    assert {path.relative_to(folder).as_posix() for path in folder.glob("captures/**/seed-*")} == {
+        f"captures/test_failing/seed-2.{ending}" for ending in ("pcapng", "txt")
+    }
     return completed.stdout
 
 

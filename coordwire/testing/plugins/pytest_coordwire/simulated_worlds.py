@@ -119,7 +119,10 @@ def kafka_simulation_options(
     name = _UNFIT.sub("-", item.name)[:60]
     report = config.getoption("--kafka-report")
     width = max(config.get_terminal_writer().fullwidth - _INDENT, _LEAST_WIDTH)
-    folder = tmp_path_factory.mktemp(name) if captures is None else Path(captures)
+    if captures is None:
+        folder = tmp_path_factory.mktemp(name)
+    else:
+        folder = Path(captures) if report is not None else Path(captures) / name
 
     def run_elsewhere(block: Sequence[int], repeat: int) -> RunSummary:
         return _run_pytest(config, item, folder, block, repeat)
