@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.injection import FaultNotReached, FaultRule, FaultyRule, Incoming, parse_fault
+from coordwire.broker.injection.lawful_rules import LAWFUL_RULES
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     FetchRequest,
@@ -254,6 +257,26 @@ def test_probability_is_drawn_by_its_seed() -> None:
 
 
 # --- what tests learn ---
+
+
+def test_a_seed_draws_what_a_client_has_to_live_with() -> None:
+    drawn = [[handle.rule for handle in Broker().faults.draw(seed)] for seed in (*range(30), 17)]
+    assert drawn[17] == drawn[-1]
+    assert len({tuple(map(str, rules)) for rules in drawn}) == 30
+    everything = {f"{replace(rule, times=1, probability=1.0, seed=0)}" for rules in drawn for rule in rules}
+    lasting = {text for text in LAWFUL_RULES if not re.search(r"delay|lose|Metadata", text)}
+    assert everything == {f"{replace(parse_fault(text), optional=True)}" for text in lasting}
+
+    async def main() -> None:
+        async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
+            handles = [handle for handle in broker.faults.draw(7) if "Heartbeat" in f"{handle.rule}"]
+            codes = {(await peer.ask(HEARTBEAT, 4)).error_code for _ in range(100)}
+            hits = sum(handle.hits for handle in handles)
+            assert codes == {ErrorCode.UNKNOWN_MEMBER_ID, *(handle.rule.code for handle in handles)}
+            assert 5 < hits < 100 * len(handles)
+            broker.faults.check()  # none of them has to fire
+
+    run(main())
 
 
 def test_a_rule_that_never_fired_is_reported() -> None:

@@ -48,7 +48,7 @@ def run(folder: Path, texts: dict[str, str], paths: list[Path]) -> str:
 
 
 def test_the_page_has_tests() -> None:
-    names = ["first", "fixtures", "groups", "faults", "failover", "replicas", "racks"]
+    names = ["first", "fixtures", "groups", "faults", "seeds", "failover", "replicas", "racks"]
     assert list(TESTS) == [f"test_{name}.py" for name in names]
 
 

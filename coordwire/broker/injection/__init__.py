@@ -3,6 +3,7 @@
     subjects.py          what a request is about, and where responses have error codes
     refused_answers.py   error codes in responses, where Kafka puts them
     fault_rule.py        FaultRule: conditions and effects of a fault, in Python or as text
+    lawful_rules.py      faults that every client has to live with, drawn by seed
     fault_registry.py    the rules of a broker, with a handle for each
     faulted_call.py      one request that rules take
     cluster_moves.py     leaders, coordinators and nodes that move, log directories that fail

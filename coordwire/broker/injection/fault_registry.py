@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from coordwire.broker.injection.fault_rule import FaultRule, Incoming, parse_fault
+from coordwire.broker.injection.lawful_rules import drawn_rules
 from coordwire.broker.injection.waits import Settled, Waits
 
 _KEPT = 1_000
@@ -152,6 +153,20 @@ class Faults:
             self.all.append(handle)
             self.active = [*self.active, handle]
         return handle
+
+    def draw(self, seed: int) -> list[FaultHandle]:
+        """Add rules that a seed draws, of errors and ended connections that every client has to live with.
+
+        Each takes about a fifth of its requests, as long as the broker runs, and need not fire. A seed has
+        the same rules each time; which requests they take depends on the order in which these come.
+
+        >>> from coordwire.broker import Broker
+        >>> faults = Broker().faults
+        >>> drawn = faults.draw(17)
+        >>> faults
+        <Faults: 11 of 11 active>
+        """
+        return [self.add(rule) for rule in drawn_rules(seed)]
 
     def clear(self) -> None:
         """Remove all rules, and let go what they hold."""

@@ -36,6 +36,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
+from coordwire.broker.injection.lawful_rules import LAWFUL_RULES
 from coordwire.codec.names import suggestion
 from coordwire.errors import Malformed
 from coordwire.testing.fault_plans import (
@@ -70,43 +71,6 @@ as long as Linux does. RFC 1122 has it as the least."""
 
 _LEAST = 2.0
 """Seconds that a drawn fault may have at least."""
-
-_RULES = (
-    "Heartbeat error=REBALANCE_IN_PROGRESS",
-    "Heartbeat error=NOT_COORDINATOR",
-    "Heartbeat error=UNKNOWN_MEMBER_ID",
-    "Heartbeat delay=12s",
-    "JoinGroup error=COORDINATOR_NOT_AVAILABLE",
-    "JoinGroup after disconnect",
-    "SyncGroup error=REBALANCE_IN_PROGRESS",
-    "SyncGroup after disconnect",
-    "OffsetCommit error=NOT_COORDINATOR",
-    "OffsetCommit error=COORDINATOR_LOAD_IN_PROGRESS",
-    "OffsetCommit after disconnect",
-    "OffsetCommit delay=3s",
-    "OffsetFetch error=COORDINATOR_LOAD_IN_PROGRESS",
-    "OffsetFetch error=NOT_COORDINATOR",
-    "FindCoordinator error=COORDINATOR_NOT_AVAILABLE",
-    "Fetch error=NOT_LEADER_OR_FOLLOWER",
-    "Fetch error=UNKNOWN_TOPIC_OR_PARTITION",
-    "Fetch half",
-    "Fetch delay=5s",
-    "ListOffsets error=LEADER_NOT_AVAILABLE",
-    "Produce error=NOT_LEADER_OR_FOLLOWER",
-    "Produce error=NOT_ENOUGH_REPLICAS",
-    "Produce after disconnect",
-    "Produce after lose",
-    "Metadata delay=4s",
-    "Metadata disconnect",
-    "InitProducerId error=COORDINATOR_LOAD_IN_PROGRESS",
-    "AddPartitionsToTxn error=CONCURRENT_TRANSACTIONS",
-    "AddOffsetsToTxn error=NOT_COORDINATOR",
-    "TxnOffsetCommit error=COORDINATOR_LOAD_IN_PROGRESS",
-    "EndTxn error=NOT_COORDINATOR",
-    "EndTxn after disconnect",
-)
-"""What a seed draws for `inject`."""
-
 
 _MEANINGS = {
     "block": "no bytes to the second",
@@ -265,7 +229,7 @@ class FaultDriver:
         node = random.choice([*nodes, "broker-*"])
         if world.databases and kind in KINDS["network"] and random.random() < 0.5:
             node = random.choice(world.databases)
-        rule = random.choice(_RULES)
+        rule = random.choice(LAWFUL_RULES)
         times = random.randint(1, 3)
         targets: tuple[str, ...] = (process,)
         words: tuple[str, ...] = ()
