@@ -240,6 +240,14 @@ def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
     return folder, stored
 
 
+def test_a_batch_of_offsets_that_were_there_is_refused(tmp_path: Path) -> None:
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    path.write_bytes(b"".join([*stored, stored[1]]))
+    with pytest.raises(DataFolderError, match="offset 1 after offset 2"):
+        load_log(folder, SegmentRules())
+
+
 def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
     folder, stored = log_of(tmp_path)
     path = folder / log_name(0)
