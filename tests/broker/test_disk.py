@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given, settings
@@ -110,8 +111,6 @@ def test_a_log_on_disk_is_the_one_in_memory(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], after: list[int], kill: bool, start: int
 ) -> None:
     folder = tmp_path_factory.mktemp("log") / "orders-0"
-    from uuid import UUID
-
     disk, memory = create_log(folder, UUID(int=5), SMALL), PartitionLog()
 
     def write(log: PartitionLog, numbers: list[int]) -> None:
@@ -159,8 +158,6 @@ def test_a_truncated_log_on_disk_is_the_one_in_memory(
     cut: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("log") / "orders-0"
-    from uuid import UUID
-
     disk, memory = create_log(folder, UUID(int=5), SMALL), PartitionLog()
 
     def write(log: PartitionLog, numbers: list[int], epoch: int) -> None:
@@ -205,8 +202,6 @@ def test_a_truncated_log_on_disk_is_the_one_in_memory(
 
 
 def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path: Path) -> None:
-    from uuid import UUID
-
     folder = tmp_path / "orders-0"
     log = create_log(folder, UUID(int=5), SMALL)
     for number in range(12):
@@ -229,8 +224,6 @@ def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path:
 
 def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
     """A log of three batches, closed."""
-    from uuid import UUID
-
     folder = tmp_path / "orders-0"
     log = create_log(folder, UUID(int=5), SegmentRules())
     for number in range(3):
@@ -238,6 +231,14 @@ def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
     stored = [log.read(number, 1).data for number in range(3)]
     log.let_go()
     return folder, stored
+
+
+def test_a_batch_of_offsets_that_were_there_is_refused(tmp_path: Path) -> None:
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    path.write_bytes(b"".join([*stored, stored[1]]))
+    with pytest.raises(DataFolderError, match="offset 1 after offset 2"):
+        load_log(folder, SegmentRules())
 
 
 def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
@@ -454,7 +455,6 @@ def test_an_append_that_the_system_refuses_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
-    from uuid import UUID
 
     from coordwire.broker.log.validation import RefusedRecords
     from coordwire.enums import ErrorCode

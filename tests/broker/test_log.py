@@ -127,6 +127,16 @@ def test_an_offset_outside_the_log_is_refused() -> None:
     assert log.read(2, 100).data == b""
 
 
+def test_a_read_has_whole_batches_up_to_its_bytes() -> None:
+    log = PartitionLog()
+    for number in range(3):
+        append(log, batch(b"value %d" % number))
+    one = log.read(0, 1).data
+    assert len(log.read(0, 1 << 20).data) == 3 * len(one)
+    sizes = [len(log.read(0, most).data) for most in (2 * len(one) - 1, 2 * len(one), 3 * len(one) - 1)]
+    assert sizes == [len(one), 2 * len(one), 2 * len(one)]
+
+
 # --- what a producer may send ---
 
 

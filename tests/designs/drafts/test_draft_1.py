@@ -339,6 +339,13 @@ def test_groups_that_have_owners_are_known_at_startup() -> None:
     assert (group.members, group.topics) == ({}, {"t"})
 
 
+def test_offsets_that_are_batched_are_committed_from_the_startup_on() -> None:
+    """coordinatorStartup: the committer of a broker that batches the offsets of pings."""
+    for batches in (False, True):
+        world = World(1, consumers="a", broker={"batch_offsets": batches})
+        assert world.coordinator._timers.is_set("committer") == batches
+
+
 @pytest.mark.parametrize("topic_count", ["*2*t.*", '{"t":2,"tt":2}'])
 def test_a_stop_cleans_the_queues_and_a_start_makes_a_wildcards_streams_again(topic_count: str) -> None:
     """handleStopRequest, step 1.2; handleStartRequest, step 1. A Start names no threads: they get ranges."""

@@ -11,7 +11,8 @@ import pytest
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.rebalance_queue import RebalanceQueue
-from coordwire.designs.drafts.zookeeper_steps import rebalance_reason
+from coordwire.designs.drafts.zookeeper_operations import DeleteNode
+from coordwire.designs.drafts.zookeeper_steps import rebalance_reason, write_owners
 from coordwire.messages.draft_2 import (
     Draft2CommitOffsetRequest,
     Draft2CommitOffsetResponse,
@@ -645,3 +646,13 @@ def test_a_coordinator_that_resigns_empties_its_queues() -> None:
     queue.remove({"a", "b"})
     assert queue.take() == "c"
     assert queue.take() is None
+
+
+@pytest.mark.parametrize(("kept", "deleted"), [((), (0, 1, 2)), ((1,), (0, 2))])
+def test_the_owner_of_each_partition_that_is_read_no_more_is_deleted(
+    kept: tuple[int, ...], deleted: tuple[int, ...]
+) -> None:
+    before = {DraftPartition("t", f"1-{number}"): "g_a-0" for number in range(3)}
+    plan = {DraftPartition("t", f"1-{number}"): "g_a-0" for number in kept}
+    deletions = next(write_owners("g", plan, before))
+    assert deletions == tuple(DeleteNode(f"/consumers/g/owners/t/1-{number}") for number in deleted)

@@ -50,6 +50,11 @@ def test_brokers_divide_the_groups(design: str) -> None:
     assert max(shares.values()) - min(shares.values()) < 100  # evenly
 
 
+def test_a_consumer_asks_for_its_own_groups_coordinator() -> None:
+    machine = run("draft-2", until=2_000).machine("consumer-7")
+    assert machine.discovery_request().group_id == machine.config.group_id != ""
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_groups_of_a_broker_that_dies_go_to_the_others(design: str) -> None:
     """And to them alone: the other groups are not rebalanced."""

@@ -13,12 +13,14 @@ from coordwire.designs.drafts.consumer_streams import (
     Decoders,
     MessageSizeTooLarge,
     StreamMessage,
+    StreamSettings,
 )
 from coordwire.designs.drafts.zookeeper_consumer import (
     ZooKeeperConsumer,
     ZooKeeperConsumerConfig,
     transient_consumer_id,
 )
+from coordwire.designs.drafts.zookeeper_offsets import OffsetSettings
 from coordwire.designs.drafts.zookeeper_operations import CreateNode
 from tests.designs.drafts.cluster import Cluster
 from tests.designs.drafts.test_zookeeper_consumer import join, owned, world
@@ -162,3 +164,17 @@ def test_a_consumer_that_has_registered_topics_alone_has_its_share() -> None:
     cluster.run(5_000)
     assert not cluster.noted("UnreadableNode")
     assert set(machine.owned) == {DraftPartition("t", "2"), DraftPartition("t", "3")}
+
+
+def test_streams_and_offsets_have_the_consumers_settings() -> None:
+    config = ZooKeeperConsumerConfig(
+        group_id="g", consumer_id="g_a", topic_count="{}", queued_max_messages=7, consumer_timeout_ms=8,
+        fetch_message_max_bytes=9, client_id="c", offsets_storage="kafka", dual_commit_enabled=True,
+        offsets_commit_max_retries=3, kafka_version="0.8.2.2",
+    )  # fmt: skip
+    assert config.stream_settings == StreamSettings(
+        queued_max_messages=7, consumer_timeout_ms=8, fetch_message_max_bytes=9, client_id="c"
+    )
+    assert config.offset_settings == OffsetSettings(
+        offsets_storage="kafka", dual_commit_enabled=True, offsets_commit_max_retries=3, literal=True
+    )

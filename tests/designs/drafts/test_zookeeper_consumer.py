@@ -391,6 +391,16 @@ def test_ranges_by_number_or_by_broker() -> None:
     }
 
 
+def test_partitions_of_one_broker_are_in_the_order_of_their_numbers() -> None:
+    cluster = world()
+    cluster.topic("t", {number: [1] for number in range(12)})
+    for name in ("a", "b"):
+        join(cluster, name, sort_by=SortBy.BROKER)
+    cluster.run(20_000)
+    owners = [cluster.owner("t", str(number)) for number in range(12)]
+    assert owners == ["a"] * 6 + ["b"] * 6
+
+
 @pytest.mark.parametrize(("topic_count", "expected"), [("*1*t.*", ["t", "tt"]), ("!1!t", ["tt", "u"])])
 def test_wildcards_follow_the_topics(topic_count: str, expected: list[str]) -> None:
     cluster = world("a", topic_count=topic_count)
