@@ -99,14 +99,23 @@ def _endings(events: list[GroupEvent]) -> Iterator[str]:
 
 
 def _silence(events: list[GroupEvent]) -> Iterator[str]:
-    """A session ends after a silence of its length, as its coordinator read the requests."""
+    """A session ends after a silence of its length, as its coordinator read the requests. Those with which a
+    member joins again in a generation that holds don't restart it, as Kafka's classic groups count."""
     sessions: dict[str, int] = {}
+    held: dict[str, list[tuple[int, int]]] = {}
+    for event in events:
+        if isinstance(event, RebalanceEnded) and event.outcome == "not_needed" and event.member_id:
+            held.setdefault(event.member_id, []).append((event.began_ns or 0, _ns(event) + SECOND))
     for event in events:
         if isinstance(event, MemberJoined):
             sessions[event.member_id] = (event.session_timeout_ms or 0) * MS
         elif isinstance(event, MemberLeft) and event.how == "session_timeout" and event.ending is not None:
             heard_ns, session_ns = event.ending.heard_ns, sessions.get(event.member_id, 0)
-            if heard_ns is not None and _ns(event) - heard_ns < session_ns - SECOND:
+            if heard_ns is None or any(
+                since <= heard_ns <= until for since, until in held.get(event.member_id, ())
+            ):
+                continue
+            if _ns(event) - heard_ns < session_ns - SECOND:
                 yield f"{event.member_id} is out {_ns(event) - heard_ns} ns after it was heard"
     for stall in events:
         if not isinstance(stall, CoordinatorStalled) or stall.until_ns is None:
@@ -125,6 +134,7 @@ def _had(events: list[GroupEvent]) -> Iterator[str]:
         for gap in event.idle if isinstance(event, RebalanceEnded) else ():
             gaps.setdefault((gap.topic, gap.partition), []).append(gap)
     ended = [event for event in events if isinstance(event, RebalanceEnded) and event.kind != "share"]
+    stalls = [event for event in events if isinstance(event, CoordinatorStalled)]
     for event, following in pairwise(ended):
         if event.outcome != "steady":
             continue
@@ -140,7 +150,8 @@ def _had(events: list[GroupEvent]) -> Iterator[str]:
                     until_ns = 0 if departure.how == "left" else until_ns  # it asked before, perhaps
             refused = [_ns(error) for error in events if isinstance(error, ErrorMet | Unanswered)
                        if error.member_id == member_id and _ns(error) > (event.ended_ns or 0)]  # fmt: skip
-            until_ns = min([until_ns, *refused])  # it may have given up its partitions to join
+            asks = [_ns(stall) for stall in stalls if _ns(stall) <= until_ns <= (stall.until_ns or until_ns)]
+            until_ns = min([until_ns, *refused, *asks])  # it may have given up its partitions to join
             for partition in partitions:
                 for gap in gaps.get((partition.topic, partition.partition), ()):
                     both = min(until_ns, gap.until_ns) - max(event.ended_ns or 0, gap.since_ns)

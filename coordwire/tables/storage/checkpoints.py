@@ -30,7 +30,7 @@ from coordwire.tables.storage.names import CHECKPOINTS, is_own_name
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
-CHECKPOINT_FORMAT = 4
+CHECKPOINT_FORMAT = 5
 MOST = 64 << 20
 HEAD = 1024
 """Bytes that the first line has at most."""

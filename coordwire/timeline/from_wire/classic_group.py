@@ -61,34 +61,45 @@ class ClassicGroup(ClassicState):
 
     def leave_request(self, message: Any, asking: FrameEntry, place: Seen) -> None:
         self._confirmed_leavers.clear()
-        self._leaving = {leaver.member_id: (place, leaver) for leaver in leavers(self, asking, message)}
-        for name, (_, leaver) in self._leaving.items():
+        if not self.may_stall(place):
+            self._leaving.clear()
+        for leaver in leavers(self, asking, message):
+            name = leaver.member_id
+            remember(self._leaving, name, (place, leaver), MOST_WAITING)
             if leaver.departure == "left" and name in self.members:
                 self.sends(self.members[name], place.time_ns or 0)
 
     def leave_response(
         self, request: Any, asking: FrameEntry, message: Any, place: Seen, request_place: Seen
     ) -> None:
+        for answer in [message, *message.members]:
+            name = getattr(answer, "member_id", request.member_id)
+            if answer.error_code and self._leaving.pop(name, None) is not None:
+                rebalance = self._overdue.pop(name, None)
+                if rebalance is None or name not in self.members:
+                    self.refused(answer.error_code, name, place)
+                else:  # it was out when the generation was formed
+                    self._missing_from(rebalance, self.members[name], place)
         if message.error_code:
-            self._leaving.clear()
-            self.refused(message.error_code, request.member_id, place)
             return
         leaving = leavers(self, asking, request, message)
-        for answer in message.members:
-            if answer.error_code and self._leaving.pop(answer.member_id, None) is not None:
-                self.refused(answer.error_code, answer.member_id, place)
         for name, reason, departure in leaving:
+            overdue = self._overdue.pop(name, None)
+            if overdue is not None and name in self._leaving:
+                moment, trigger = self._leaves(name)
+                if overdue is self.rebalance and is_before(moment, overdue.began):
+                    overdue.explain(trigger, moment)
             self._leaving.pop(name, None)
             if name in self._confirmed_leavers or self.has_gone(name):
                 continue
             member = self.members.get(name)
-            moment = request_place
+            moment = leave_place = request_place
             if member is not None and (member.answered_ns or 0) > (request_place.time_ns or 0):
-                moment = place  # its LeaveGroup waited for its JoinGroup's answer
+                moment = leave_place = place  # its LeaveGroup waited for its JoinGroup's answer
             elif (place.time_ns or 0) - (request_place.time_ns or 0) >= STALL_NS:
                 moment = place  # its coordinator did not read it before
                 self.consumption.ends(name, request_place.time_ns)
-            if self._causes and is_before(next(iter(self._causes)), moment):
+            if self._causes and is_before(next(iter(self._causes)), leave_place):
                 self._begin_with_joins()  # the rebalance waits for this member until now
             trigger = self.goes(name, moment, departure, reason or "LeaveGroup", reason=reason)
             self._known_from_start = True
@@ -164,6 +175,7 @@ class ClassicGroup(ClassicState):
 
     def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
         self.let_in_listed()
+        self.let_leave()
         member = joining_member(entry, message, host)
         self.waiting.add(place, member)
         known = self.members.get(message.member_id)
@@ -218,7 +230,8 @@ class ClassicGroup(ClassicState):
         if message.member_id and not request.member_id:
             self.gives_id(message.member_id)
         if message.error_code:
-            if request_place in self._causes and _waited(request_place, place):
+            read_place = place.at(self.clocks.stalls.read_ns(request_place.time_ns or 0))
+            if request_place in self._causes and _waited(read_place, place):
                 self._begin_with_joins()  # it was accepted, and another took its place meanwhile
             self._causes.pop(request_place, None)
             if message.error_code != _REBALANCE_IN_PROGRESS:
@@ -384,6 +397,7 @@ class ClassicGroup(ClassicState):
         if message.members:
             before = rebalance.named
             rebalance.name(tuple(member.member_id for member in message.members))
+            self._silence.are_in(rebalance.named)
             if rebalance.heir in rebalance.named:  # it joined that generation itself
                 rebalance.syncing.discard(rebalance.heir)
                 rebalance.heir = None
@@ -416,8 +430,18 @@ class ClassicGroup(ClassicState):
         if leaver_ids:
             rebalance.patience_ns = self._patience_ns()
         for name in leaver_ids:
+            if self._is_overdue(name, rebalance, place):
+                continue
             if not rebalance.patience_ns or not rebalance.waited_out(place.time_ns, NEAR_NS):
                 self._leaves(name)
+
+    def _is_overdue(self, name: str, rebalance: Rebalance, place: Seen) -> bool:
+        """Whether a LeaveGroup waits since a stall: the generation was formed by it, or by the coordinator's
+        clock before, as the answer to it will show."""
+        is_overdue = (place.time_ns or 0) - (self._leaving[name][0].time_ns or 0) >= STALL_NS
+        if is_overdue:
+            self._overdue[name] = rebalance
+        return is_overdue
 
     def _forms(self, rebalance: Rebalance, departures: Departures | None, place: Seen) -> None:
         """All members of the new generation are answered now, including those that are dead.
@@ -425,8 +449,10 @@ class ClassicGroup(ClassicState):
         self._silence.forms(rebalance, departures or {}, place)
         if departures is not None:
             rebalance.patience_ns = self._patience_ns()
+            self._silence.heard_before = {}
             for member in self.members.values():
                 if member.member_id not in departures:
+                    self._silence.heard_before[member.member_id] = member.last_seen_ns or 0
                     member.last_seen_ns, member.parked = place.time_ns, False
 
     def _restore(self, generation: int, place: Seen) -> None:
@@ -534,20 +560,43 @@ class ClassicGroup(ClassicState):
             key=lambda member_id: members[member_id].serial,
         ):
             if member_id in self._leaving:  # its LeaveGroup let the generation form, and is answered after it
-                self._leaves(member_id)
+                if not self._is_overdue(member_id, rebalance, place):
+                    self._leaves(member_id)
                 continue
             if members[member_id].instance_id in heirs:
                 continue  # another takes its place, once that one's JoinGroup is answered
-            departure, moment = self._silence.departure_from(rebalance, members[member_id], place)
-            last = members[member_id].generation
-            self.remove(member_id, moment, departure, inferred=True)
-            if earlier is not None and earlier == self._unseen_generation != last:
-                continue  # it may have been missing from that one
-            went_first = rebalance.after_ns <= (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
-            if rebalance.is_unexplained or went_first:
-                cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
-                trigger = Trigger(cause, member_id, inferred=True, detail="it isn't in the new generation")
-                rebalance.explain(trigger, moment)
+            self._missing_from(rebalance, members[member_id], place)
+
+    def _missing_from(self, rebalance: Rebalance, member: Member, place: Seen) -> None:
+        """A member isn't in the generation of a rebalance."""
+        earlier, last = rebalance.generation_before, member.generation
+        departure, moment = self._silence.departure_from(rebalance, member, place)
+        over_ns = self._over_unread_ns(member, place)
+        if over_ns is not None:
+            departure, moment = "session_timeout", place.at(over_ns)
+        self.remove(member.member_id, moment, departure, inferred=True)
+        if earlier is not None and earlier == self._unseen_generation != last:
+            return  # it may have been missing from that one
+        began_ns = rebalance.began.time_ns or 0
+        if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
+            # A sync phase was over with a stall, before the join that waited was read.
+            began_ns = self.clocks.stalls.read_ns(began_ns)
+        went_first = rebalance.after_ns <= (moment.time_ns or 0) <= began_ns
+        if rebalance.is_unexplained or went_first:
+            cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
+            detail = "it isn't in the new generation"
+            rebalance.explain(Trigger(cause, member.member_id, inferred=True, detail=detail), moment)
+
+    def _over_unread_ns(self, member: Member, place: Seen) -> int | None:
+        """When the session was over of a member whose JoinGroup waits since a stall, and came too late."""
+        join_place = self._join_places.get(member.member_id)
+        joining = None if join_place is None else self.waiting.get(join_place)
+        session_ns = self.session_ns(member)
+        if join_place is None or joining is None or joining.last_seen_ns is None or not session_ns:
+            return None
+        stalls, asked_ns = self.clocks.stalls, join_place.time_ns or 0
+        over_ns = stalls.after(max(joining.last_seen_ns, self.clocks.available_ns) + session_ns)
+        return over_ns if asked_ns < stalls.read_ns(asked_ns) and over_ns <= (place.time_ns or 0) else None
 
     # --- the assignment ---
 

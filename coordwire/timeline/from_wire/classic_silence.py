@@ -36,17 +36,24 @@ SHORTEST_SESSION_NS = 6_000_000_000
 
 class SilentMembers:
     """Of one group. formed: the rebalance that formed the last generation, None once no SyncGroup is awaited
-    any more; formed_ns: when it was; gone_by: who must have been out by then."""
+    any more; formed_ns: when it was; gone_by: who must have been out by then; heard_before: when each of
+    the others was heard last before, in nanoseconds, 0 for never."""
 
     def __init__(self, members: dict[str, Member], clocks: SessionClocks) -> None:
         self._members, self._clocks = members, clocks
         self.formed: Rebalance | None = None
         self.formed_ns: int | None = None
         self.gone_by: Departures = {}
+        self.heard_before: dict[str, int] = {}
 
     def forms(self, rebalance: Rebalance, departures: Departures, place: Seen) -> None:
         """A generation is formed. departures: who must have been out by then."""
         self.formed, self.formed_ns, self.gone_by = rebalance, place.time_ns, departures
+
+    def are_in(self, named: Collection[str]) -> None:
+        """A generation has these members: they were not out by then."""
+        if self.gone_by:
+            self.gone_by = {name: departure for name, departure in self.gone_by.items() if name not in named}
 
     def departures(
         self,
@@ -118,7 +125,12 @@ class SilentMembers:
         over_ns = self._clocks.quiet_until_ns(member)
         departure, moment = self._by_session(member, "not_rejoined", place, over_ns)
         if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
-            departure = "session_timeout"  # else the rebalance would still wait for it
+            heard_ns = self.heard_before.get(member.member_id, 0)
+            before_ns = self._clocks.stalls.after(heard_ns + (member.session_timeout_ms or 0) * MS)
+            if heard_ns and member.session_timeout_ms and before_ns < self._clocks.available_ns:
+                return "session_timeout", place.at(before_ns)
+            is_lost = (member.answered_ns or 0) < self._clocks.available_ns and over_ns is not None
+            departure = "removed" if is_lost else "session_timeout"  # else it would still be waited for
         began_ns = rebalance.began.time_ns or 0
         is_short = (place.time_ns or 0) - began_ns < SHORT_NS
         if departure == "not_rejoined" and is_short and _was_silent(member, place.at(began_ns)):

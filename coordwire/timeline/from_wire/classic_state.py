@@ -55,8 +55,9 @@ class ClassicState(Group):
         self._causes: OrderedDict[Seen, Trigger] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
         self._parked: dict[str, None] = {}  # whose JoinGroup or SyncGroup has waited since the last outage
-        self._leaving: dict[str, tuple[Seen, Leaver]] = {}  # whose LeaveGroup waits
+        self._leaving: OrderedDict[str, tuple[Seen, Leaver]] = OrderedDict()  # whose LeaveGroup waits
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
+        self._overdue: dict[str, Rebalance] = {}  # of those, who is not in a generation after a stall
         self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
         self._all_in_until_ns = 0  # until then a member's session runs
         self._silence = SilentMembers(self.members, self.clocks)
@@ -293,7 +294,11 @@ class ClassicState(Group):
         self._sync_phase_over(next(iter(self._causes)), near_ns=0)  # it may have been over before
         causes, self._causes = self._causes, OrderedDict()
         number, trigger = of_joins(causes.values())
-        rebalance = self._disturbed(trigger, next(islice(causes, number, None)))
+        first = next(islice(causes, number, None))
+        is_late = self.clocks.stalls.read_ns(first.time_ns or 0) > (first.time_ns or 0)
+        if is_late and not self.members and trigger.cause == "new_member":
+            trigger = trigger._replace(cause="first_member")  # all were out before it was read
+        rebalance = self._disturbed(trigger, first)
         for join_place in causes:
             member = self.waiting.get(join_place)
             if member is not None and member.member_id:
@@ -413,6 +418,13 @@ class ClassicState(Group):
         moment, (_, reason, departure) = self._leaving.pop(member_id)
         self._confirmed_leavers.add(member_id)
         return moment, self.goes(member_id, moment, departure, reason or "LeaveGroup", reason=reason)
+
+    def let_leave(self) -> None:
+        """Those whose LeaveGroups were not answered since a stall, and whom a generation lacks, have left."""
+        for name in self._overdue:
+            if name in self._leaving and name in self.members:
+                self._leaves(name)
+        self._overdue = {}
 
     # --- silence that a JoinGroup shows ---
 
@@ -542,6 +554,7 @@ class ClassicState(Group):
     def finish(self, place: Seen) -> None:
         """The input is at its end: remove the members that must have timed out by then."""
         self.let_in_listed(at_end=True)
+        self.let_leave()
         self._begin_with_joins()
         self._drop_unlisted(place)
         departures = self._departures(place.time_ns)

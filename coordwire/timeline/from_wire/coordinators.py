@@ -19,7 +19,7 @@ from coordwire.capture.entries import ConnectionEnd
 from coordwire.timeline.events import BrokerAway
 from coordwire.timeline.evidence import Seen, is_before, remember
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.stalls import STALL_NS, Stall, Stalls
+from coordwire.timeline.stalls import RESUMES_NS, STALL_NS, Stall, Stalls
 
 __all__ = ["BrokerEnds", "Coordinators", "broker_of"]
 
@@ -194,9 +194,11 @@ class Coordinators:
     def answers_late(self, group: Group, broker: str, request_place: Seen, place: Seen) -> None:
         """A request that its coordinator answers at once has waited for `STALL_NS` or longer; others may have
         waited for longer, and are not answered yet."""
-        first = group.first_waiting
+        first, over_ns = group.first_waiting, self.stalls_of(broker).latest_ns + RESUMES_NS
         if first is None or group.coordinator != broker or is_before(request_place, first):
             first = request_place
+        elif (first.time_ns or 0) < over_ns <= (request_place.time_ns or 0):
+            first = request_place  # what waited before was read with the last stall's end
         self._waited(group, Stall(first, place, place.time_ns or 0, broker, broker))
 
     def resumes(self, group: Group, broker: str, place: Seen) -> None:

@@ -228,4 +228,4 @@ class EpochCauses:
         if rebalance is None or rebalance.joined_ns is not None or self.owed:
             return False
         causes = {rebalance.trigger.cause} | (set() if self.merged is None else {self.merged[0].cause})
-        return causes == {"member_left"}
+        return causes <= {"member_left", "session_timeout"}

@@ -180,6 +180,10 @@ class GroupConversations:
         known = self._groups.of_commit(request.group_id, request.member_id)
         if known is None or not self._hears(known, request_entry, code, place, place_of(request_entry)):
             return events, None
+        waited_ns = (place.time_ns or 0) - (request_entry.time_ns or 0)
+        member = known.members.get(request.member_id) if waited_ns >= STALL_NS and not code else None
+        if member is not None:
+            member.sent_ns = place.time_ns or 0  # it consumed until it was answered
         if known.kind == "streams":
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
                 known.is_told_unknown(request.member_id, place)

@@ -243,7 +243,7 @@ class GroupTable:
             if isinstance(group, ConsumerGroup):
                 if request.member_epoch != 0 or message.error_code:
                     return group
-                group.expire_before(request, message, group.read_place(request_place, place))
+                group.expire_before(request, message, request_place, place)
                 if group.converts is None:
                     return group
                 group = self._keep(to_classic(group, None, request_place))
@@ -257,7 +257,8 @@ class GroupTable:
                 group.let_in_waiting(request_place)
             if group is None or group.is_unused:
                 return self._keep(ConsumerGroup(group_id, *names, self._known))
-            return self._keep(to_consumer(group, *names, self._known, request.member_id, request_place))
+            new = to_consumer(group, *names, self._known, request.member_id, request_place, place)
+            return self._keep(new)
         modern = self.every.get((group_id, kind))
         if modern is None:
             modern = ModernGroup(group_id, kind, self._names.name_of, self._known)

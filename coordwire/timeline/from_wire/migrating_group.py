@@ -28,6 +28,7 @@ from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
+from coordwire.timeline.stalls import RESUMES_NS
 
 __all__ = ["ConsumerGroup", "to_classic", "to_classic_unseen", "to_consumer"]
 
@@ -79,14 +80,14 @@ class ConsumerGroup(ModernGroup):
         while self.converts is None and (first := self.over(place, at_end=at_end)) is not None:
             self.died(first, place, "")
 
-    def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
-        first = super().over(place, at_end=at_end)
+    def over(self, place: Seen, *, at_end: bool = False, waits: bool = False) -> Member | None:
+        first = super().over(place, at_end=at_end, waits=waits)
         if not (self._own_sessions.heap or self._awaited.heap):
             return first  # it has no classic members
         for own in (self._own_sessions.first(), self._awaited.first()):
             if own is None or self.over_since_ns(own) > (place.time_ns or 0):
                 continue
-            if self.clocks.is_answered_soon(own, place):
+            if not waits and self.clocks.is_answered_soon(own, place):
                 continue
             if first is None or self.over_since_ns(own) < self.over_since_ns(first):
                 first = own
@@ -300,12 +301,14 @@ class ConsumerGroup(ModernGroup):
 
 def to_consumer(
     old: ClassicGroup, name_of: Callable[[str], str], id_of: Callable[[str], str], known: KnownTimeouts,
-    member_id: str, request_place: Seen,
+    member_id: str, request_place: Seen, place: Seen,
 ) -> ConsumerGroup:  # fmt: skip
-    """The consumer group that a classic group becomes."""
+    """The consumer group that a classic group becomes. place: of the answer that shows it; what waited for it
+    was read then."""
     old.over_by(request_place)
     new = ConsumerGroup(old.group, name_of, id_of, known)
-    _carry_over(old, new, id_of, request_place)
+    waited_ns = (place.time_ns or 0) - (request_place.time_ns or 0)
+    _carry_over(old, new, id_of, place if waited_ns >= RESUMES_NS else request_place)
     new.waiting, new.since = old.waiting, request_place
     for member in new.members.values():
         member.owned = member.assigned

@@ -54,9 +54,10 @@ class ModernGroup(ModernState):
             return None
         return owned((id_text(task.topic_id), task.partitions) for task in topics)
 
-    def expire_before(self, request: Any, message: Any, request_place: Seen) -> None:
+    def expire_before(self, request: Any, message: Any, asked_place: Seen, place: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
-        first = self.over(request_place)
+        request_place = self.read_place(asked_place, place)
+        first = self.over(request_place, waits=True)
         if first is None and not self._doubted and not self._out_or_moved:
             return
         epoch, member = self.generation or 0, self.members.get(request.member_id or message.member_id or "")
@@ -74,7 +75,8 @@ class ModernGroup(ModernState):
                 request.member_epoch == epoch == message.member_epoch and self._partitions(message) is None
             )
         if first is not None:
-            self._expire_or_doubt(is_same_epoch and settled and not self.would_convert(first), request_place)
+            all_in = is_same_epoch and settled and not self.would_convert(first)
+            self._expire_or_doubt(all_in, request_place, asked_place)
 
     def heartbeat(
         self,
@@ -109,7 +111,7 @@ class ModernGroup(ModernState):
         member = self.members.get(member_id)
         if member is not None:
             self.alive_at(member, request_place, place)
-        self.expire_before(request, message, self.read_place(request_place, place))
+        self.expire_before(request, message, request_place, place)
         if member is None and request.member_epoch == JOIN:
             self._released(request, message, self.read_place(request_place, place))
         if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
@@ -212,7 +214,7 @@ class ModernGroup(ModernState):
         member = self.members.get(member_id)
         if error_code in MOVED:
             if not self.is_away:
-                self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
+                self._expire_or_doubt(True, place, place)  # whether it moved before or afterwards isn't known
             self.clocks.unavailable(place)
         if member is not None and error_code in STAYS:
             member.last_seen_ns, member.unread = place.time_ns, None

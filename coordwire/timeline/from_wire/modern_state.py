@@ -311,15 +311,16 @@ class ModernState(Group):
         while (first := self.over(place, at_end=at_end)) is not None:
             self.died(first, place, "")
 
-    def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
-        """The member whose session was over first, of those that must be over by now."""
+    def over(self, place: Seen, *, at_end: bool = False, waits: bool = False) -> Member | None:
+        """The member whose session was over first, of those that must be over by now. waits: whether those
+        count whose requests wait since a stall, as something else shows whether they are in."""
         most_ns, time_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns, place.time_ns
         if time_ns is not None and not self.sessions.may_begin_before(time_ns - most_ns):
             return None
         first = self.sessions.first()
         if first is None or first.unseen or self.quiet(first, place) <= most_ns:
             return None
-        return None if self.clocks.is_answered_soon(first, place) else first
+        return None if not waits and self.clocks.is_answered_soon(first, place) else first
 
     def over_since_ns(self, member: Member) -> int:
         """Since when that is so."""
@@ -346,20 +347,33 @@ class ModernState(Group):
             since_ns = max(since_ns, even.time_ns or 0)
         return since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
 
-    def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen) -> None:
+    def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen, asked_place: Seen) -> None:
         """is_same_epoch: whether an answer shows that all are in, or that isn't known. Then the coordinator
-        may have moved since the silent members were last seen, and their sessions began again."""
+        may have moved since the silent members were last seen, and their sessions began again; or it has read
+        what they sent during a stall before that. asked_place: where the request was seen."""
         if not is_same_epoch:
             self.expire(request_place)
             return
         last = None
-        while (first := self.over(request_place)) is not None and first is not last:
+        while (first := self.over(request_place, waits=True)) is not None and first is not last:
             last = first
+            if self._was_read_late(first, asked_place):
+                continue
             since_ns = self.over_since_ns(first)
             if (request_place.time_ns or 0) - since_ns <= NEAR_NS:
                 return  # it may be out just now
             self._doubted.add(first.member_id)
             self.clocks.unavailable(request_place.at(since_ns))
+
+    def _was_read_late(self, member: Member, asked_place: Seen) -> bool:
+        """Whether a request of a member that is in was sent during a stall, before another one that shows
+        that, and never answered: its session began again with the stall's end."""
+        unread, read_ns = member.unread, self.clocks.stalls.read_ns
+        unread_ns = 0 if unread is None or not is_earlier(unread, asked_place) else unread.time_ns or 0
+        is_late = read_ns(unread_ns) > unread_ns > 0
+        if is_late:
+            member.unread, member.asked_ns = None, read_ns(member.asked_ns)
+        return is_late
 
     def _doubtful(self, *, moved: bool) -> Member | None:
         """Of silent members that may be out, the one whose last request is the oldest. moved: whether those
@@ -423,6 +437,7 @@ class ModernState(Group):
             if self._left_unanswered(former.member_id, place):
                 continue
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
+            unanswered &= former.member_id not in self._out_or_moved
             if unanswered and not self.timeout.explains(self.quiet(former, place)):
                 asked_ns = self.clocks.stalls.read_ns(former.asked_ns)
                 former.revokes_ns = former.revokes_ns or asked_ns  # by an answer that nothing shows

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from coordwire.timeline.events import GroupEvent, Idle, MemberLeft, RebalanceEnded
+from coordwire.timeline.events import GroupEvent, Idle, MemberJoined, MemberLeft, RebalanceEnded
 from tests.coordinator.stories.causes import Difference
 from tests.coordinator.stories.events import MS
 from tests.timeline.histories.script import END, History
@@ -82,17 +82,25 @@ def _joint(idle: Sequence[Idle]) -> list[Idle]:
 
 
 def _had(history: History) -> dict[tuple[str, int], list[_Had]]:
-    """Which member had each partition when, until its coordinator took it out."""
+    """Which member had each partition when, until its coordinator took it out: what a client believes to have
+    that does not know of it yet is without a consumer, as the group goes."""
     spans: dict[tuple[str, int], list[_Had]] = defaultdict(list)
     open_spans: dict[tuple[str, tuple[str, int]], tuple[int, str]] = {}
     world = history.world
     out: dict[str, list[int]] = defaultdict(list)
+    moved: dict[str, list[tuple[int, bool]]] = defaultdict(list)  # when each came and went
     for event in world.events:
-        if isinstance(event, MemberLeft):
-            out[event.member_id].append((event.time_ns or 0) // MS)
+        if isinstance(event, MemberJoined | MemberLeft):
+            is_out = isinstance(event, MemberLeft)
+            moved[event.member_id].append(((event.time_ns or 0) // MS, is_out))
+            if is_out:
+                out[event.member_id].append((event.time_ns or 0) // MS)
 
     def close(client: str, partition: tuple[str, int], until: int, *, dies: bool) -> None:
         since, member_id = open_spans.pop((client, partition))
+        before = [is_out for time, is_out in moved[member_id] if time <= since]
+        if before and before[-1]:
+            return
         outs = [time for time in out[member_id] if since <= time < until]
         spans[partition].append(_Had(client, since, min([until, *outs]), dies and not outs))
 
