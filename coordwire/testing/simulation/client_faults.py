@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from traceback import walk_tb
 from typing import NamedTuple
 
 from coordwire.broker.harness import Traffic
+from coordwire.enums import ErrorCode
 from coordwire.messages import (
+    ListOffsetsResponse,
+    MetadataResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -29,6 +33,14 @@ from coordwire.testing.simulation.checkers import Violation
 __all__ = ["client_fault"]
 
 _COMMITS = OffsetCommitRequest, TxnOffsetCommitRequest
+_WAITS = "caught_up", "NoProgress"
+_NAMED = re.compile(r"(?<!\S)(\S+-\d+) up to ")
+"""The partitions that such a failure names."""
+
+_REFUSALS = 20
+"""In a row, without a look at the metadata; there are ten a second."""
+
+_STILL_NS = 5_000_000_000
 
 
 class _ClientFault(NamedTuple):
@@ -58,6 +70,38 @@ def _has_misread_offsets(failure: BaseException, traffic: Traffic | None) -> boo
         is_error and owner == process and f" of {partition}, after " in str(failure)
         for (owner, partition), is_error in errors.items()
     )
+
+
+def _asks_an_old_leader(failure: BaseException, traffic: Traffic | None) -> bool:
+    """Whether at the end processes ask nodes for the offsets of the partitions that the failure names, again
+    and again, though each answer is that the node does not lead it, and ask nothing for metadata."""
+    if traffic is None or not isinstance(failure, Violation) or failure.checker not in _WAITS:
+        return False
+    refusals: dict[str, Counter[str]] = {}
+    last: dict[str, int] = {}
+    now = 0
+    for entry in traffic.entries():
+        now = entry.time_ns or now
+        if entry.request is None:
+            continue
+        of_process = refusals.setdefault(_process(entry.request.flow), Counter())
+        if isinstance(entry.message, MetadataResponse):
+            of_process.clear()
+        elif isinstance(entry.message, ListOffsetsResponse):
+            for topic in entry.message.topics:
+                for answer in topic.partitions:
+                    partition = f"{topic.name}-{answer.partition_index}"
+                    is_refused = answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+                    of_process[partition] = of_process[partition] + 1 if is_refused else 0
+                    last[partition] = now
+    stuck = {
+        partition
+        for of_process in refusals.values()
+        for partition, count in of_process.items()
+        if count >= _REFUSALS and now - last[partition] < _STILL_NS
+    }
+    named = _NAMED.findall(str(failure))
+    return bool(named) and stuck.issuperset(named)
 
 
 def _partitions_of(request: object) -> Iterator[str]:
@@ -97,10 +141,14 @@ def _has_asserted_as_it_was_fenced(failure: BaseException, traffic: Traffic | No
 
 
 _MISREAD = "takes an OffsetFetch with an error for one without offsets"
+_OLD_LEADER = (
+    "asks a node that leads no more, as long as its metadata last: metadata_max_age_ms=10_000 avoids it"
+)
 _FENCED = "ends a transaction by an assertion where it is fenced"
 
 _CLIENT_FAULTS = (
     _ClientFault("aiokafka", (0, 14), _MISREAD, _has_misread_offsets),
+    _ClientFault("aiokafka", (0, 14), _OLD_LEADER, _asks_an_old_leader),
     _ClientFault("aiokafka", (0, 14), _FENCED, _has_asserted_as_it_was_fenced),
 )
 

@@ -201,7 +201,8 @@ class SimulatedWorld:
 
     def always(self, name: str, condition: object) -> None:
         """Hold that something holds here; a violation if it does not."""
-        self.reached[f"always {name!r}"] = True
+        key = f"always {name!r}"
+        self.reached[key] = self.reached.get(key, True) and bool(condition)
         if not condition:
             violation = Violation(f"always {name!r}", f"it does not hold in {self.process_name()}")
             self.fail(violation)

@@ -160,3 +160,46 @@ def test_the_answer_that_counts_is_the_last_one_for_the_partition(fallen: int, i
     traffic: Any = SimpleNamespace(entries=lambda: entries)
     failure = Violation("FallingOffset", f"{GROUP} has committed 1 of {TOPIC}-{fallen}, after 3")
     assert bool(client_fault(failure, traffic)) == is_misread
+
+
+async def reads_orders(
+    bootstrap: str, world: SimulatedWorld, settings: dict[str, Any], is_whole: bool
+) -> None:
+    consumer = consumer_of(bootstrap, "orders-1", **settings)
+    consumer.subscribe([TOPIC])
+    try:
+        await consumer.start()
+        async for record in consumer:
+            world.processed(record)
+            if is_whole or record.partition != 0:
+                place = TopicPartition(record.topic, record.partition)
+                await consumer.commit({place: record.offset + 1})
+    finally:
+        await consumer.stop()
+
+
+def after_a_move(settings: dict[str, Any], *, is_whole: bool = True) -> RunOutcome:
+    """A group joins while a disk has failed, whose node then leads no more."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        for number in range(6):
+            kafka.produce(TOPIC, f"{number}", partition=number % 3)
+        await asyncio.sleep(2)
+        world.start("orders-1", reads_orders, kafka.bootstrap, world, settings, is_whole)
+        await world.calm()
+        await world.caught_up(GROUP, TOPIC)
+
+    plan = parse_plan("5s fail broker-2 for 30s")
+    return Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 3}}).run(0)
+
+
+def test_a_client_that_asks_an_old_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What avoids it is said; a service that forgets a commit of another partition is not excused."""
+    monkeypatch.setattr(client_faults, "version", lambda package: "0.14.0")
+    stuck = after_a_move({})
+    assert stuck.reason.startswith(f"caught_up: {GROUP} has not committed all records")
+    assert stuck.client_fault.endswith("metadata_max_age_ms=10_000 avoids it")
+    assert after_a_move({"metadata_max_age_ms": 10_000}).failure is None
+    forgetful = after_a_move({"metadata_max_age_ms": 10_000}, is_whole=False)
+    assert forgetful.reason.startswith(f"caught_up: {GROUP} has not committed all records")
+    assert forgetful.client_fault == ""

@@ -473,7 +473,7 @@ def test_what_always_and_eventually_holds_is_counted(capsys: pytest.CaptureFixtu
     assert text.startswith("seed 3 fails: always 'there is tea', after 1.0 s of virtual time")
     assert "\nalways 'there is tea': it does not hold in till\n" in text
     assert "world.always(" in text
-    expected = "4 seeds; always 'there is tea' in 4 seeds; eventually 'sold out' in 2 seeds\n"
+    expected = "4 seeds; always 'there is tea' in 3 seeds; eventually 'sold out' in 2 seeds\n"
     assert capsys.readouterr().out == expected
 
 
