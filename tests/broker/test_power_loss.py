@@ -32,6 +32,12 @@ def test_what_was_flushed_outlives_a_loss_of_power() -> None:
     assert done >= 120
 
 
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_truncated_log_is_written_to_again(seed: int) -> None:
+    """What is written after a truncation is not on the disk, whatever was there at the last end in order."""
+    assert power_loss.run(60, seed)[1] == []
+
+
 @pytest.mark.slow
 def test_what_was_flushed_outlives_many_losses_of_power() -> None:
     assert power_loss.run(1_500, 1_000)[1] == []

@@ -243,6 +243,15 @@ def test_acknowledgements_and_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
         both(build.pcap(packets), monkeypatch)
 
 
+def test_no_header_begins_before_its_packet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last byte of a record would be the first of an IP header, in a packet of another protocol."""
+    opened = build.packet(flags=build.SYN, seq=99)
+    stray = build.ipv4(build.tcp(bytes(29), seq=103))[1:]
+    assert stray[12:14] == bytes(2)
+    data = build.pcap([opened, build.packet(b"abc", seq=100), stray], order=">", wire=0x45)
+    assert both(data, monkeypatch) == 1
+
+
 def test_tags_and_other_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = list(conversation())
     tagged = [build.ethernet(build.ipv4(part), tags=2) for part in parts]
@@ -283,7 +292,7 @@ def test_what_is_no_layout_is_refused() -> None:
     assert native is not None
     good: list[Any] = [{}, HalfStream, Chunk, False, 1000, 16, 1 << 18, 1, None]
     native.PacketWalk(*good)
-    wrong = [(0, []), (1, int), (1, 1), (2, int), (2, list), (4, 0), (5, 8), (8, ())]
+    wrong = [(0, []), (1, int), (1, 1), (2, int), (2, list), (4, 0), (4, 1001), (5, 8), (8, ())]
     for index, value in wrong:
         with pytest.raises((TypeError, AttributeError)):
             native.PacketWalk(*good[:index], value, *good[index + 1 :])

@@ -53,7 +53,7 @@ from coordwire.messages import FeatureLevelRecord
 from coordwire.records import Record, encode_batch
 
 UNBOUNDED = (1 << 63) - 1
-_LISTENER = "log-flush"
+_LISTENER, _RECOVERY = "log-flush", "recovery-point"
 
 
 class LogFlushes:
@@ -275,6 +275,14 @@ class DiskLogs:
         self._opened[log] = None
         assert self._flushes is not None
         self._flushes.watch(topic, index, log)
+
+        def changed(size: int) -> None:
+            if not size:  # it may have been truncated
+                for folder in self.folders.values():
+                    folder.lower_recovery((topic.name, index), log.end_offset)
+
+        log.listeners[_RECOVERY] = changed
+        changed(0)
         return log
 
     # --- as the cluster goes on ---

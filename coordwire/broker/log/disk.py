@@ -243,7 +243,7 @@ class DiskStorage:
         sizes = [*segment.positions, segment.size]
         segment_count = remaining - self._firsts[-1]
         os.ftruncate(segment.descriptor, sizes[segment_count])
-        segment.synced = 0
+        segment.size, segment.synced = sizes[segment_count], 0
         self._count = remaining
         for path in list(self.folder.iterdir()):
             name = file_name(path.name)
