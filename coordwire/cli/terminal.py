@@ -104,6 +104,9 @@ class TrimmedOutput(io.TextIOBase):
     def flush(self) -> None:
         self._stream.flush()
 
+    def __del__(self) -> None:
+        """Leave the stream alone, which is another's and may be closed by now."""
+
 
 # --- formats, widths, colours ---
 

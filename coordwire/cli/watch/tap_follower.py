@@ -27,9 +27,8 @@ _PAUSE = 0.1
 class _GrowingFile(io.RawIOBase):
     """A file whose end is not reached before `ended` is set."""
 
-    def __init__(self, path: Path, ended: threading.Event) -> None:
-        self._file = path.open("rb", buffering=0)
-        self._ended = ended
+    def __init__(self, file: io.FileIO, ended: threading.Event) -> None:
+        self._file, self._ended = file, ended
 
     def readable(self) -> bool:
         return True
@@ -56,7 +55,7 @@ class TapFollower:
         self._path = path
         self._ended = threading.Event()
         self._events: Queue[GroupEvent] = Queue(MOST_EVENTS)
-        self._file = _GrowingFile(path, self._ended)
+        self._file = _GrowingFile(path.open("rb", buffering=0), self._ended)
         self._thread = threading.Thread(target=self._read, name="tap follower", daemon=True)
         self._thread.start()
 
