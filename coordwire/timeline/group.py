@@ -249,7 +249,7 @@ class Group:
         """A member sent a request of any kind; it is not silent while one waits in a stall."""
         sent_ns = member.sent_ns
         if time_ns > sent_ns:
-            is_away = self.outage is not None or self.clocks.available_ns > sent_ns  # who would be asked
+            is_away = self.outage is not None or self.clocks.moved_ns > sent_ns  # who would be asked
             if time_ns - sent_ns > SILENCE_NS and not is_away:
                 member.silence = self.clocks.stalls.read_ns(sent_ns), time_ns
             member.sent_ns = time_ns

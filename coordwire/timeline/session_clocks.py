@@ -18,19 +18,23 @@ from coordwire.timeline.stalls import Stall, Stalls
 
 @dataclass(slots=True)
 class SessionClocks:
-    """Of one group. available_ns: when its coordinator was last seen to be unavailable; stalls: when it
-    answered nothing; stall: the last in which requests about the group waited; reported: the last that
-    was reported."""
+    """Of one group. available_ns: when its coordinator was last seen to be unavailable, or must have been;
+    moved_ns: when it was last seen to be; stalls: when it answered nothing; stall: the last in which requests
+    about the group waited; reported: the last that was reported."""
 
     available_ns: int = 0
+    moved_ns: int = 0
     stalls: Stalls = field(default_factory=Stalls)
     stall: Stall | None = None
     reported: Stall | None = None
 
-    def unavailable(self, place: Seen) -> None:
-        """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
+    def unavailable(self, place: Seen, *, inferred: bool = False) -> None:
+        """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards.
+        inferred: nothing shows that but a silent member that is in, whose packets may be missing."""
         if place.time_ns is not None:
             self.available_ns = max(self.available_ns, place.time_ns)
+            if not inferred:
+                self.moved_ns = max(self.moved_ns, place.time_ns)
 
     def heard_ns(self, member: Member) -> int | None:
         """Since when a member's session runs."""

@@ -342,7 +342,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
 
 SHAPES = {
     1: "b845b6bc11d67fd6", 2: "c2054a217a6afb2c", 3: "e6f86692b8dd831c", 4: "e6f86692b8dd831c",
-    5: "143ac5f105ddcef9",
+    5: "ce919d1368254a4d",
 }  # fmt: skip
 """A digest of the attributes of all objects in a checkpoint, by its format; 4 is one of drafts' groups."""
 

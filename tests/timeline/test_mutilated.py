@@ -40,14 +40,18 @@ AWAY_MS = 8000
 
 FOUND = (
     ("classic-causes", "thinned", 7),
+    ("classic-causes", "thinned", 11),
     ("classic-cooperative", "thinned", 13),
     ("classic-cooperative", "one side", 23),
     ("classic-franz", "one side", 41),
+    ("classic-franz", "one side", 21),
     ("classic-freezes", "one side", 24),
     ("classic-freezes", "one side", 26),
     ("classic-python", "thinned", 18),
+    ("classic-python", "thinned", 1),
     ("classic-raw", "one side", 6),
     ("classic-refused", "one side", 9),
+    ("classic-refused", "thinned", 16),
     ("consumer-causes", "thinned", 37),
     ("consumer-freezes", "thinned", 11),
     ("conversions", "one side", 23),

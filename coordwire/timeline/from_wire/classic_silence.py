@@ -125,11 +125,11 @@ class SilentMembers:
         over_ns = self._clocks.quiet_until_ns(member)
         departure, moment = self._by_session(member, "not_rejoined", place, over_ns)
         if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
+            is_lost = (member.answered_ns or 0) < self._clocks.available_ns and over_ns is not None
             heard_ns = self.heard_before.get(member.member_id, 0)
             before_ns = self._clocks.stalls.after(heard_ns + (member.session_timeout_ms or 0) * MS)
-            if heard_ns and member.session_timeout_ms and before_ns < self._clocks.available_ns:
+            if is_lost and heard_ns and member.session_timeout_ms and before_ns < self._clocks.moved_ns:
                 return "session_timeout", place.at(before_ns)
-            is_lost = (member.answered_ns or 0) < self._clocks.available_ns and over_ns is not None
             departure = "removed" if is_lost else "session_timeout"  # else it would still be waited for
         began_ns = rebalance.began.time_ns or 0
         is_short = (place.time_ns or 0) - began_ns < SHORT_NS

@@ -138,7 +138,7 @@ class ClassicState(Group):
         soon = time_ns is not None and seen_ns is not None and time_ns - seen_ns <= session_ns
         asked_ns = member.asked_ns if member.asked_ns > (seen_ns or 0) else time_ns
         if not soon and self.clocks.silent_at(member, asked_ns):
-            self.clocks.unavailable(place)  # else it would be out
+            self.clocks.unavailable(place, inferred=True)  # else it would be out
         member.last_seen_ns = time_ns
         member.parked, member.unread = False, None
         if self._silence.gone_by:

@@ -261,7 +261,7 @@ class ModernState(Group):
         was_silent = seen_ns is not None and asked_ns is not None and asked_ns - seen_ns > least_ns
         if was_silent and (silence_ns := self.silence(member, request_place)) > least_ns:
             if timeout.refutes_absence(silence_ns):
-                self.clocks.unavailable(request_place)  # else it would be out
+                self.clocks.unavailable(request_place, inferred=True)  # else it would be out
             elif silence_ns > timeout.survived_ns and not member.away:
                 timeout.survived(self.silence_of(member, request_place))
         member.last_seen_ns, member.unread = place.time_ns, None
@@ -363,7 +363,7 @@ class ModernState(Group):
             if (request_place.time_ns or 0) - since_ns <= NEAR_NS:
                 return  # it may be out just now
             self._doubted.add(first.member_id)
-            self.clocks.unavailable(request_place.at(since_ns))
+            self.clocks.unavailable(request_place.at(since_ns), inferred=True)
 
     def _was_read_late(self, member: Member, asked_place: Seen) -> bool:
         """Whether a request of a member that is in was sent during a stall, before another one that shows
