@@ -11,6 +11,7 @@ import pytest
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.disk_logs import METADATA_TOPIC
+from coordwire.broker.log import data_folder, disk_loading
 from coordwire.enums import AlterConfigOperation, ConfigResourceType, ErrorCode
 from coordwire.messages import (
     AlterPartitionReassignmentsRequest,
@@ -177,3 +178,24 @@ def test_producer_ids_are_given_once(tmp_path: Path, disk: MetadataDisk) -> None
     killed(cluster)
     assert [code for code, _ in given] == [ErrorCode.NONE] * 6
     assert len({number for _, number in given}) == 6
+
+
+def test_a_folder_that_is_refused_half_made_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = opened(tmp_path)
+    real = data_folder.write_file
+
+    def write_file(folder: Path, name: str, data: bytes, *, synced: bool = False) -> None:
+        if folder.name == "orders-1":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(folder, name, data, synced=synced)
+
+    monkeypatch.setattr(disk_loading, "write_file", write_file)
+    assert made(cluster, "orders") == ErrorCode.KAFKA_STORAGE_ERROR
+    assert not list(tmp_path.glob("orders-*"))
+    killed(cluster)
+    monkeypatch.undo()
+    cluster = opened(tmp_path)
+    assert not cluster.topics
+    killed(cluster)

@@ -290,7 +290,12 @@ class DiskLogs:
     def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
         folder = self.folders[leader].path / f"{topic.name}-{index}"
         log = create_log(folder, topic.id, topic.segment_rules(), leader_epoch)
-        return self._watched(topic, index, log)
+        try:
+            return self._watched(topic, index, log)
+        except OSError:
+            del self._opened[log]
+            log.delete()
+            raise
 
     def started(self, *partitions: ClusterPartition) -> None:
         assert self._cluster is not None

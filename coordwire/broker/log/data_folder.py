@@ -164,8 +164,8 @@ class DataFolder:
     def lower_recovery(self, place: tuple[str, int], end: int) -> None:
         """A log ends here: what is written to it from now on may not be on the disk. Raises `OSError`."""
         if self.recovery.get(place, 0) > end:
+            self._write_offsets(RECOVERY, {**self.recovery, place: end}, synced=True)
             self.recovery[place] = end
-            self._write_offsets(RECOVERY, self.recovery, synced=True)
 
     def close(self, ends: Mapping[tuple[str, int], int]) -> None:
         """Record that all logs are closed and on the disk, with their ends, and unlock the folder. Raises

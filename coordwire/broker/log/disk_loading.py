@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from uuid import UUID
 
-from coordwire.broker.log.data_folder import DataFolderError, check_partition, write_file
+from coordwire.broker.log.data_folder import DataFolderError, check_partition, remove_partition, write_file
 from coordwire.broker.log.disk import DiskStorage, OpenSegment
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
@@ -54,11 +55,17 @@ class Unsynced:
 
 
 def create_log(folder: Path, topic_id: UUID, rules: SegmentRules, epoch: int = 0) -> PartitionLog:
-    """A new log in a new folder. Raises `OSError`, also where the folder is there."""
+    """A new log in a new folder. Raises `OSError`, also where the folder is there; one that was made then is
+    removed, since a start takes any partition's folder for a topic."""
     folder.mkdir()
-    write_topic_id(folder, topic_id)
-    log = PartitionLog(storage=DiskStorage(folder, rules), epoch=epoch)
-    write_file(folder, EPOCHS, log.epochs.encoded())
+    try:
+        write_topic_id(folder, topic_id)
+        log = PartitionLog(storage=DiskStorage(folder, rules), epoch=epoch)
+        write_file(folder, EPOCHS, log.epochs.encoded())
+    except OSError:
+        with suppress(OSError):
+            remove_partition(folder)
+        raise
     return log
 
 
